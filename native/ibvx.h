@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_H
+#define IBVX_H
+/*
+ * ibvx: point-to-point message passing between the ranks of one job.
+ *
+ * An endpoint (struct ibvx) is one rank of a job.  There is no global state: a
+ * process may hold several endpoints, of one job or of several.
+ *
+ * Threads: every function may be called from any thread at any time
+ * (MPI_THREAD_MULTIPLE), except that ibvx_close() must be the last call on its
+ * endpoint.  Fork: a child must not use an endpoint of its parent.
+ *
+ * Matching (MPI 4.0, section 3.5): a receive names (source, tag, context); source may be
+ * IBVX_ANY_SOURCE and tag IBVX_ANY_TAG.  Messages of one sender in one context
+ * do not overtake each other, whatever protocol carries them.
+ *
+ * Errors: every int function returns 0 or a positive answer, or a negative errno
+ * value.  ibvx_error() then gives one sentence that names the value and the
+ * remedy.  The codes that can appear anywhere:
+ *   -EINVAL   an argument is out of range, or a request handle is stale
+ *   -ENOMEM   no memory
+ *   -ESHUTDOWN the endpoint is closing
+ *   -EPIPE    the peer has closed its endpoint in good order and cannot answer
+ *   -ECONNRESET the peer (or, with fault_scope=job, any rank) has died
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define IBVX_VERSION_MAJOR 0
+#define IBVX_VERSION_MINOR 1
+#define IBVX_VERSION_PATCH 0
+#define IBVX_VERSION "0.1.0"
+
+/* Wildcards of receives and probes.  A message sent with tag -2 is legal and is
+ * received by IBVX_ANY_TAG alone (xdev has the same rule). */
+#define IBVX_ANY_SOURCE (-2)
+#define IBVX_ANY_TAG (-2)
+
+struct ibvx;
+
+/* A request handle: slot and generation, never a pointer.  A stale or forged
+ * handle gets -EINVAL, not a crash. */
+typedef uint64_t ibvx_req;
+#define IBVX_REQ_NULL ((ibvx_req)0)
+
+/* What a send reads: two segments that travel as one message; either may be
+ * empty.  `user` is a word that travels in the envelope: probe and receive both
+ * report it before any payload has moved. */
+struct ibvx_sbuf {
+	const void *head;
+	size_t head_bytes;
+	const void *body;
+	size_t body_bytes;
+	uint64_t user;
+};
+
+/* Where a receive writes.  split == 0: both segments, one after the other, into
+ * base.  split != 0: the head into base, the body into memory that the library
+ * allocates and hands over in ibvx_status.body (free it with ibvx_free()); the
+ * body's length is not limited. */
+struct ibvx_rbuf {
+	void *base;
+	size_t capacity_bytes;
+	int split;
+};
+
+struct ibvx_status {
+	int source;          /* rank of the sender (of a send: of the destination) */
+	int tag;             /* as sent */
+	int context;
+	int error;           /* 0, or the negative errno that the wait returned */
+	uint64_t head_bytes; /* lengths as sent, also after a truncation */
+	uint64_t body_bytes;
+	uint64_t user;
+	void *body;          /* split receives: the body, owned by the caller; else NULL */
+};
+
+/* How to open an endpoint.  Zero-initialise it, then set what is needed. */
+struct ibvx_config {
+	int rank;
+	/* Exactly one of conf and peers names the job:
+	 * conf: the path of a conf file, or MPJ Express's ";" string that contains
+	 *       "#Number of Processes" (see the man page ibvdev.conf(5));
+	 * peers: size addresses "host:port", index == rank. */
+	const char *conf;
+	const char *const *peers;
+	int size;                     /* with peers; with conf 0, or checked against it */
+	/* "name=value" strings, NULL-terminated, or NULL; the names are those that
+	 * ibvdev-info lists.  Precedence: these, environment IBVDEV_*, conf file,
+	 * defaults.  The origin is what ibvdev-info and errors call them. */
+	const char *const *settings;
+	const char *settings_origin;  /* NULL: "caller" */
+	/* Defaults that an embedding layer prefers to the library's; lowest precedence. */
+	const char *const *defaults;
+};
+
+/* Opens rank cfg->rank and returns when all ranks of the job have arrived.
+ * Blocks up to the setting start_timeout_ms.  Errors: -ETIMEDOUT (the text names
+ * the missing ranks), -EADDRINUSE, -EACCES (wrong job secret), -EEXIST (rank
+ * taken), -ENOENT/-EINVAL (conf, settings), -EHOSTUNREACH. *out is NULL then. */
+int ibvx_open(struct ibvx **out, const struct ibvx_config *cfg);
+
+/* Leaves the job: flushes every send that was accepted, tells the peers, frees
+ * the endpoint.  -EBUSY: receives or synchronous sends are pending (the text
+ * lists them); nothing was closed, complete or cancel them and call again.
+ * -ETIMEDOUT: sends could not be flushed within finish_timeout_ms; nothing closed.
+ * NULL is allowed and does nothing. */
+int ibvx_close(struct ibvx *ep);
+
+/* Frees the endpoint at once, without flushing or agreeing with anybody: for an
+ * embedding layer whose process is about to end.  Peers see this rank as dead. */
+void ibvx_abort(struct ibvx *ep);
+
+int ibvx_rank(const struct ibvx *ep);
+int ibvx_size(const struct ibvx *ep);
+
+/* The text of the last error of the calling thread; valid until the thread's
+ * next call.  Never NULL. */
+const char *ibvx_error(void);
+
+/* Library version, "0.1.0". */
+const char *ibvx_version(void);
+
+/* Blocking sends.  ibvx_send (standard) returns when the buffer may be reused:
+ * at once up to the protocol switch limit while the receiver's eager window has
+ * room, else when the receiver has taken it.  ibvx_ssend returns only after the
+ * matching receive has been posted. */
+int ibvx_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);
+int ibvx_ssend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);
+
+/* Non-blocking sends.  They never wait for the peer.  *buf itself is copied; the
+ * memory it names must stay valid and unchanged until the request completes. */
+int ibvx_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+	       ibvx_req *req);
+int ibvx_issend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+		ibvx_req *req);
+
+/* Receives.  -EMSGSIZE: the message is longer than the buffer; it is consumed,
+ * the buffer is unchanged, the text says both sizes, later messages are
+ * unaffected.  status may be NULL unless buf->split. */
+int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
+	      struct ibvx_status *status);
+int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
+	       ibvx_req *req);
+
+/* Completion.  A request is consumed (and *req set to IBVX_REQ_NULL) when one of
+ * these reports it complete; the error of the operation is the return value and
+ * status->error.  A handle that was never valid or is already consumed: -EINVAL.
+ * IBVX_REQ_NULL is complete at once with an empty status (waitany skips it).
+ * Two threads must not wait for one request at the same time (-EINVAL). */
+int ibvx_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status);
+/* 1 complete, 0 not yet; makes progress. An operation that failed is complete: the
+ * negative error is returned and *req is IBVX_REQ_NULL. */
+int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status);
+/* Index of the request that completed (its error is in status->error), or
+ * -ENOENT if all are IBVX_REQ_NULL. */
+int ibvx_waitany(struct ibvx *ep, int count, ibvx_req reqs[], struct ibvx_status *status);
+
+/* Blocks until some non-blocking request is complete that no call has reported or
+ * consumed yet, and gives the most recently completed one (FastMPJ's and
+ * MPJ Express's peek).  The request is not consumed: call ibvx_wait() on it.
+ * Each request is given at most once. */
+int ibvx_peek(struct ibvx *ep, ibvx_req *req);
+
+/* Cancels a receive that has not matched: 0, and the request completes with
+ * -ECANCELED (wait for it as usual).  -EBUSY: matched or complete already.
+ * -EOPNOTSUPP: a send. */
+int ibvx_cancel(struct ibvx *ep, ibvx_req req);
+
+/* Gives the handle up: the request's resources are released when it completes. */
+int ibvx_request_free(struct ibvx *ep, ibvx_req *req);
+
+/* Probes.  iprobe: 1 and the status of the message that a receive with the same
+ * arguments would get (it stays queued), or 0.  probe blocks. */
+int ibvx_iprobe(struct ibvx *ep, int source, int tag, int context, struct ibvx_status *status);
+int ibvx_probe(struct ibvx *ep, int source, int tag, int context, struct ibvx_status *status);
+
+/* Matched probe (MPI 4.0, section 3.8.2): the message leaves the queue and belongs to
+ * *message, which ibvx_mrecv() or ibvx_imrecv() must receive.  improbe: 1 or 0. */
+int ibvx_improbe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message,
+		 struct ibvx_status *status);
+int ibvx_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf,
+	       struct ibvx_status *status);
+int ibvx_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, ibvx_req *req);
+
+/* Frees memory that the library handed over (ibvx_status.body, the texts below). */
+void ibvx_free(void *memory);
+
+/* One counter of the endpoint. */
+struct ibvx_counter {
+	const char *name;
+	uint64_t value;
+};
+/* Fills up to max counters of one peer (or, with peer == -1, of the endpoint)
+ * and returns how many there are. */
+int ibvx_counters(struct ibvx *ep, int peer, struct ibvx_counter *out, int max);
+
+/* What ibvdev-info prints, as text in *out (free with ibvx_free()): version, kernel
+ * facts, transports and why one is unavailable, settings with their origin.
+ * cfg->conf and the settings are read, nothing is opened. */
+int ibvx_describe(const struct ibvx_config *cfg, char **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_TRANSPORT_H
+#define IBVX_TRANSPORT_H
+/*
+ * transport: the seam between the core and whatever moves packets.
+ *
+ * A transport gives, per peer, a reliable packet stream in order, and optionally
+ * one-sided gets.  It knows nothing of matching, requests or credits.
+ *
+ * Locking: the core calls every function but ready(), ring() and describe() with its
+ * lock held; upcalls (struct transport_sink) happen only inside poll(), on the
+ * calling thread, with the lock held.  ready() and ring() are called without it.
+ *
+ * Peers are ranks of the job.  Connections are made when reserve() is first called
+ * for a peer, or when the peer does so; until one stands reserve() answers -EAGAIN.
+ *
+ * A transport that needs threads has none of its own: it gives file descriptors to
+ * the core's monitor (watch).
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "wire.h"
+
+struct transport;
+
+/* Room for one packet.  Fill hdr (all but stamp) and payload, then commit or discard. */
+struct transport_slot {
+	struct wire_hdr *hdr;
+	void *payload;    /* room for the bytes that were reserved */
+	uint64_t private; /* the transport's */
+};
+
+/* One side of a get: up to two local pieces, in order, and the remote descriptors. */
+struct transport_get {
+	uint64_t cookie;
+	const void *desc;     /* as expose() wrote it on the other side, desc_bytes long */
+	size_t desc_bytes;
+	struct {
+		void *base;
+		size_t len;
+	} local[2];           /* [0] takes the head, [1] the body; lengths equal the exposed ones */
+};
+
+struct transport_sink {
+	void *core;
+	/* hdr and payload (hdr->len bytes) are valid until the call returns. hdr->len never
+	 * exceeds what the transport received; all else is unchecked input. */
+	void (*on_packet)(void *core, int peer, const struct wire_hdr *hdr, const void *payload);
+	/* The get with this cookie has ended: 0 or -errno (text set). -EPERM and -ENOSYS: cannot be
+	 * done this way at all, the core streams instead. */
+	void (*on_get)(void *core, int peer, uint64_t cookie, int err);
+	/* The peer cannot be reached any more.  All that it sent before has been delivered.
+	 * err: -ECONNRESET and the like; why is copied. */
+	void (*on_down)(void *core, int peer, int err, const char *why);
+};
+
+/* Lets a transport have file descriptors watched by the core's monitor thread. `fn` is
+ * called on the monitor thread with the core's lock held whenever fd is readable. */
+struct transport_watch {
+	void *monitor;
+	int (*add)(void *monitor, int fd, void (*fn)(void *arg), void *arg);
+	void (*remove)(void *monitor, int fd);
+};
+
+struct transport_peer_info {
+	bool same_node;            /* shares memory and process ids with this rank */
+	const void *address;       /* what the peer's transport wrote in address() */
+	size_t address_bytes;
+};
+
+struct transport_env {
+	int rank, size;
+	const char *job_id;        /* 32 hex digits, the same on every rank */
+	const char *node_id;       /* equal on ranks of one node, safe in a file name */
+	const struct settings *settings;
+	const struct log *log;
+	struct transport_sink sink;
+	struct transport_watch watch;
+	void *test;                /* the fake transport's fabric; NULL in production */
+};
+
+struct transport_ops {
+	const char *name;
+
+	/* What it can do here and why not, as lines of text ("  cma: yes ..."), at most
+	 * size bytes; returns 0 if usable on this machine, else -errno. No lock, no side effect. */
+	int (*describe)(const struct settings *settings, char *out, size_t size);
+
+	/* Life: open -> address -> (core exchanges) -> attach -> (core: barrier) -> attached -> ... -> close. */
+	int (*open)(struct transport **out, const struct transport_env *env);
+	/* Writes this rank's address blob; returns its length (<= size) or -errno. */
+	int (*address)(struct transport *t, void *out, size_t size);
+	/* Everybody's blobs are known.  peers[size], index == rank; valid during the call. */
+	int (*attach)(struct transport *t, const struct transport_peer_info *peers);
+	/* Every rank has attached: names may be unlinked. */
+	void (*attached)(struct transport *t);
+	/* NULL allowed, half-open allowed.  Never blocks. */
+	void (*close)(struct transport *t);
+	/* Can peer be reached by this transport? After attach. */
+	bool (*reaches)(const struct transport *t, int peer);
+
+	/* Largest payload of one packet to this peer (>= 256). */
+	size_t (*payload_max)(const struct transport *t, int peer);
+	/* Takes room for a packet with len payload bytes (<= payload_max).  0; -EAGAIN: no room
+	 * now, poll() and try again (a sleeper is woken when there is); another -errno: the peer is lost.
+	 * At most one slot is open per peer, and the caller commits or discards it before
+	 * it calls anything else of the transport. */
+	int (*reserve)(struct transport *t, int peer, size_t len, struct transport_slot *slot);
+	/* The packet is complete; hdr->len <= the reserved length. */
+	void (*commit)(struct transport *t, int peer, struct transport_slot *slot);
+	void (*discard)(struct transport *t, int peer, struct transport_slot *slot);
+
+	/* Delivers what has arrived, up to about `budget` packets, by upcalls.  Returns how
+	 * many events there were. */
+	int (*poll)(struct transport *t, int budget);
+	/* Hint without the lock: might poll() find something?  May err to either side for a moment. */
+	bool (*ready)(const struct transport *t);
+
+	/* Sleeping.  arm(): from now on whoever sends to us, or frees room that a reserve()
+	 * of ours lacked, wakes the bell (transport_bell) of this endpoint.  The core polls once more after arm(),
+	 * then sleeps.  disarm(): no longer. */
+	void (*arm)(struct transport *t);
+	void (*disarm)(struct transport *t);
+	/* Called without the lock after the core released it, whenever pending_rings() was true
+	 * under the lock: wakes peers that sleep and for whom something was committed or freed.
+	 * The release of the lock is a full fence.  Any thread. */
+	bool (*pending_rings)(const struct transport *t);
+	void (*ring)(struct transport *t);
+	/* The futex word on which this endpoint sleeps and which others wake; NULL: the transport has none, its arm()
+	 * uses a watched fd and the core's own bell.  At most one transport of an endpoint has one. */
+	uint32_t *(*bell)(struct transport *t);
+
+	/* One-sided gets; NULL where there are none.
+	 * expose(): describes two pieces of local memory so that peer can get them; returns the
+	 * descriptor's length (<= WIRE_RMA_MAX), 0: not for this message, -errno.  What it holds is
+	 * released by unexpose() with the same cookie. */
+	int (*expose)(struct transport *t, int peer, uint64_t cookie, const void *base[2],
+		      const size_t len[2], void *desc);
+	void (*unexpose)(struct transport *t, int peer, uint64_t cookie);
+	/* Does a get of this many bytes beat streaming, as measured on this host? */
+	bool (*get_pays)(const struct transport *t, int peer, size_t bytes);
+	/* Starts a get; its end comes through on_get from a later poll().  -EAGAIN: later. */
+	int (*get)(struct transport *t, int peer, const struct transport_get *get);
+	/* Forgets a get whose request is gone; no upcall follows for the cookie. */
+	void (*get_cancel)(struct transport *t, int peer, uint64_t cookie);
+
+	/* We close in good order (say goodbye first) / the core has given the peer up:
+	 * drop what is queued for it; reserve() may answer any error from now on. */
+	void (*forget)(struct transport *t, int peer);
+
+	/* Appends counters (name, value) of one peer, or of the transport with peer == -1, through add(). */
+	void (*counters)(const struct transport *t, int peer,
+			 void (*add)(void *arg, const char *name, uint64_t value), void *arg);
+};
+
+/* All transports of this build, best first, NULL-terminated. */
+extern const struct transport_ops *const transport_all[];
+/* By name, or NULL. */
+const struct transport_ops *transport_find(const char *name);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_WIRE_H
+#define IBVX_WIRE_H
+/*
+ * wire: every structure that crosses between two ranks, for every transport.
+ *
+ * PROTOCOL.md draws the sequences.  Host byte order: bootstrap refuses to join ranks
+ * whose byte order or WIRE_VERSION differ.  A receiver validates length, kind, ids and
+ * offsets before it indexes anything.
+ */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_VERSION 1u
+
+enum wire_kind {
+	WIRE_NONE = 0,
+	WIRE_EAGER,       /* msg: a whole message; payload = head then body */
+	WIRE_EAGER_FIRST, /* msg: payload = struct wire_long, then the first bytes */
+	WIRE_EAGER_MORE,  /* ctl: the next bytes of the peer's open eager message; offset */
+	WIRE_RTS,         /* msg: payload = struct wire_long, then the transport's rma descriptors */
+	WIRE_CTS,         /* ctl: id = send, from = receive: stream it to me */
+	WIRE_DATA,        /* ctl: id = receive, offset; payload */
+	WIRE_FIN,         /* ctl: id = send: taken (or dropped); complete it */
+	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */
+	WIRE_CREDIT,      /* ctl: value = eager window bytes given back or granted */
+	WIRE_STALLED,     /* ctl: I hold sends back for want of credit */
+	WIRE_BYE,         /* ctl: the last packet of an orderly close */
+	WIRE_KIND_COUNT
+};
+
+enum wire_flag {
+	WIRE_SYNC = 1 << 0, /* EAGER*: answer with ACK when matched */
+	WIRE_RMA = 1 << 1,  /* RTS: descriptors follow, a get is possible */
+};
+
+/* The header of every packet. */
+struct wire_hdr {
+	uint16_t stamp; /* the transport's own */
+	uint8_t kind;   /* enum wire_kind */
+	uint8_t flags;  /* enum wire_flag */
+	uint32_t len;   /* payload bytes in this packet */
+	union {
+		struct wire_msg {
+			int32_t context;
+			int32_t tag;
+			uint64_t user;
+			uint32_t body_bytes; /* EAGER: how much of the payload is body */
+			uint32_t id;         /* the sender's request, for ACK, CTS, FIN */
+		} msg;
+		struct wire_ctl {
+			uint32_t id;   /* the addressee's request */
+			uint32_t from; /* the sender's own request */
+			uint64_t offset;
+			uint64_t value;
+		} ctl;
+	};
+};
+static_assert(sizeof(struct wire_hdr) == 32, "a header is half a cache line");
+static_assert(offsetof(struct wire_hdr, kind) == 2, "stamp, kind and flags share one 32-bit word");
+static_assert(offsetof(struct wire_hdr, len) == 4, "len follows the stamp word");
+static_assert(offsetof(struct wire_hdr, msg.user) == 16, "user is aligned");
+static_assert(offsetof(struct wire_hdr, ctl.offset) == 16, "offset is aligned");
+
+/* In front of the payload of EAGER_FIRST and RTS. */
+struct wire_long {
+	uint64_t head_bytes;
+	uint64_t body_bytes;
+};
+static_assert(sizeof(struct wire_long) == 16, "no padding on the wire");
+
+/* Largest sum of the rma descriptors of a message's two segments. */
+#define WIRE_RMA_MAX 96u
+
+#endif
