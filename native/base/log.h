@@ -13,9 +13,12 @@ struct log {
 	int rank;
 };
 
-/* path == NULL or "": stderr; "%r" in path becomes the rank.  0 or -errno with text. */
+/* path == NULL or "": stderr; "%r" in path becomes the rank; a file is appended to.  0 or -errno
+ * with text (the log is off then, and may be closed). */
 int log_open(struct log *log, enum log_level level, const char *path, int rank);
 void log_close(struct log *log);
+/* Writes whatever log->level is (what the user asked for explicitly, such as counters, comes
+ * as LOG_OFF).  Control characters become blanks, long lines are cut; errno is preserved. */
 void log_write(const struct log *log, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

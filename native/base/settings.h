@@ -69,7 +69,7 @@ enum settings_layer {
 
 /* Sets one value.  A lower layer never overrides a higher one that is already set.
  * origin is copied: "environment IBVDEV_PSL", "conf file x.conf line 4", ...
- * 0, or -EINVAL with text. */
+ * 0, or -EINVAL (-ENOMEM) with text. */
 int settings_set(struct settings *s, enum settings_layer layer, const char *name, const char *value,
 		 const char *origin);
 /* "name=value" */
@@ -80,6 +80,8 @@ int settings_set_environment(struct settings *s);
 
 int64_t settings_int(const struct settings *s, enum setting id);   /* INT, BYTES, BOOL, CHOICE (index); auto is -1 */
 const char *settings_text(const struct settings *s, enum setting id); /* any kind, as shown */
+/* The job secret itself; "" if none is set.  settings_text() shows it as "(set)". */
+const char *settings_secret(const struct settings *s);
 const char *settings_origin(const struct settings *s, enum setting id); /* "default" or where it was set */
 
 #endif
