@@ -30,6 +30,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define IBVX_VERSION_MAJOR 0
 #define IBVX_VERSION_MINOR 1
@@ -205,6 +206,7 @@ int ibvx_counters(struct ibvx *ep, int peer, struct ibvx_counter *out, int max);
  * cfg->conf and the settings are read, nothing is opened. */
 int ibvx_describe(const struct ibvx_config *cfg, char **out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/lock.h"
+
+#define THREADS 6
+#define ROUNDS 30000
+
+/* The counters are plain on purpose: TSan and the sums both see a lock that does not lock. */
+struct shared {
+	struct lock lock;
+	uint64_t count, mirror;
+	uint64_t torn;
+	int rounds;
+	int yield_every;
+};
+
+static void *hammer(void *arg)
+{
+	struct shared *s = arg;
+
+	for (int i = 0; i < s->rounds; i++) {
+		if (i % 3 == 0) {
+			while (!lock_try(&s->lock))
+				sched_yield();
+		} else {
+			lock_acquire(&s->lock);
+		}
+		if (s->count != s->mirror)
+			s->torn++;
+		s->count++;
+		/* Losing the core inside makes the others sleep. */
+		if (s->yield_every && i % s->yield_every == 0)
+			sched_yield();
+		s->mirror++;
+		lock_release(&s->lock);
+	}
+	return NULL;
+}
+
+static void run_hammer(int rounds, int yield_every)
+{
+	struct shared s = {.lock = LOCK_INIT, .rounds = rounds, .yield_every = yield_every};
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, hammer, &s), 0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(s.torn, 0);
+	assert_int_equal(s.count, (uint64_t)THREADS * (uint64_t)rounds);
+	assert_int_equal(s.mirror, s.count);
+	assert_int_equal(atomic_load(&s.lock.state), LOCK_FREE);
+}
+
+static void test_excludes_when_short(void **state)
+{
+	(void)state;
+	run_hammer(ROUNDS, 0);
+}
+
+static void test_excludes_when_the_holder_loses_its_core(void **state)
+{
+	(void)state;
+	run_hammer(ROUNDS / 10, 2);
+}
+
+static void test_try(void **state)
+{
+	struct lock lock = LOCK_INIT;
+
+	(void)state;
+	assert_true(lock_try(&lock));
+	assert_false(lock_try(&lock));
+	lock_release(&lock);
+	assert_true(lock_try(&lock));
+	lock_release(&lock);
+}
+
+struct sleeper {
+	struct lock lock;
+	_Atomic int got;
+};
+
+static void *take(void *arg)
+{
+	struct sleeper *s = arg;
+
+	lock_acquire(&s->lock);
+	atomic_fetch_add(&s->got, 1);
+	lock_release(&s->lock);
+	return NULL;
+}
+
+/* All of them sleep, one release wakes them one after the other. */
+static void test_release_wakes_all_sleepers_in_turn(void **state)
+{
+	struct sleeper s = {.lock = LOCK_INIT};
+	pthread_t threads[THREADS];
+
+	(void)state;
+	lock_acquire(&s.lock);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take, &s), 0);
+	while (atomic_load(&s.lock.state) != LOCK_CONTENDED)
+		sched_yield();
+	assert_int_equal(atomic_load(&s.got), 0);
+	lock_release(&s.lock);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(atomic_load(&s.got), THREADS);
+}
+
+/* Store buffering: each side writes its word, releases a lock of its own, reads the other's
+ * word.  If release is a full fence, not both can read the old value. */
+struct buffering {
+	_Atomic int word[2], seen[2], go, done;
+	struct lock lock[2];
+	int rounds;
+};
+
+struct side {
+	struct buffering *b;
+	int me;
+};
+
+static void *store_then_load(void *arg)
+{
+	struct side *side = arg;
+	struct buffering *b = side->b;
+
+	for (int round = 1; round <= b->rounds; round++) {
+		while (atomic_load(&b->go) != round)
+			sched_yield();
+		lock_acquire(&b->lock[side->me]);
+		atomic_store_explicit(&b->word[side->me], round, memory_order_relaxed);
+		lock_release(&b->lock[side->me]);
+		atomic_store_explicit(&b->seen[side->me],
+				      atomic_load_explicit(&b->word[!side->me], memory_order_relaxed),
+				      memory_order_relaxed);
+		atomic_fetch_add(&b->done, 1);
+	}
+	return NULL;
+}
+
+static void test_release_is_a_full_fence(void **state)
+{
+	struct buffering b = {.rounds = 5000};
+	struct side sides[2] = {{&b, 0}, {&b, 1}};
+	pthread_t threads[2];
+	int both_old = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, store_then_load, &sides[i]), 0);
+	for (int round = 1; round <= b.rounds; round++) {
+		atomic_store(&b.go, round);
+		while (atomic_load(&b.done) != 2 * round)
+			sched_yield();
+		if (atomic_load(&b.seen[0]) < round && atomic_load(&b.seen[1]) < round)
+			both_old++;
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(both_old, 0);
+}
+
+static void test_futex_answers(void **state)
+{
+	uint32_t word = 5;
+
+	(void)state;
+	assert_int_equal(futex_wait(&word, 4, -1, false), -EAGAIN);
+	assert_int_equal(futex_wait(&word, 4, 0, true), -EAGAIN);
+	assert_int_equal(futex_wait(&word, 5, 0, false), -ETIMEDOUT);
+	assert_int_equal(futex_wait(&word, 5, 2 * CLOCK_NS_PER_MS, true), -ETIMEDOUT);
+	assert_int_equal(futex_wake(&word, INT_MAX, false), 0);
+}
+
+static void test_clock_runs_forward(void **state)
+{
+	int64_t before = clock_now_ns();
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		int64_t now = clock_now_ns();
+
+		cpu_relax();
+		assert_true(now >= before);
+		before = now;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_try),
+		cmocka_unit_test(test_excludes_when_short),
+		cmocka_unit_test(test_excludes_when_the_holder_loses_its_core),
+		cmocka_unit_test(test_release_wakes_all_sleepers_in_turn),
+		cmocka_unit_test(test_release_is_a_full_fence),
+		cmocka_unit_test(test_futex_answers),
+		cmocka_unit_test(test_clock_runs_forward),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
