@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: MIT */
+#include "fabric.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+struct fake {
+	struct transport base;
+	struct fabric *f;
+	int rank;
+	struct transport_sink sink;
+	struct transport_bells *bells;
+	int open_peer;      /* the peer whose slot is open, or -1 */
+	_Atomic int inside; /* the thread that is in a locked function */
+	int depth;
+};
+
+static struct fake *fake_of(struct transport *base)
+{
+	return (struct fake *)base;
+}
+
+static const struct fake *fake_of_const(const struct transport *base)
+{
+	return (const struct fake *)base;
+}
+
+static _Thread_local char thread_mark;
+
+/* Two threads at once would mean that the core's lock was not held. */
+static void enter(struct fake *t, const char *what)
+{
+	int me = (int)((uintptr_t)&thread_mark >> 4) | 1;
+	int was = 0;
+
+	if (!atomic_compare_exchange_strong(&t->inside, &was, me) && was != me) {
+		pthread_mutex_lock(&t->f->lock);
+		fabric_violate(t->f, "rank %d: %s while another thread is inside", t->rank, what);
+		pthread_mutex_unlock(&t->f->lock);
+		while (was = 0, !atomic_compare_exchange_strong(&t->inside, &was, me))
+			usleep(10);
+	}
+	t->depth++;
+	pthread_mutex_lock(&t->f->lock);
+	if (t->open_peer >= 0 && strcmp(what, "commit") != 0 && strcmp(what, "discard") != 0)
+		fabric_violate(t->f, "rank %d: %s while the slot for rank %d is open", t->rank, what,
+			       t->open_peer);
+}
+
+static void leave(struct fake *t)
+{
+	pthread_mutex_unlock(&t->f->lock);
+	if (--t->depth == 0)
+		atomic_store(&t->inside, 0);
+}
+
+static bool peer_valid(struct fake *t, int peer, const char *what)
+{
+	if (peer >= 0 && peer < t->f->cfg.size && (peer != t->rank || t->f->cfg.carries_self))
+		return true;
+	fabric_violate(t->f, "rank %d: %s names rank %d", t->rank, what, peer);
+	return false;
+}
+
+/* The peer is looked after when the core has released its lock. */
+static void owe_ring(struct fake *t, int peer)
+{
+	struct node *n = &t->f->nodes[peer];
+	struct transport_bells *b = t->bells;
+
+	for (int i = 0; i < b->count; i++)
+		if (b->bell[i].owner == &t->base && b->bell[i].door == n)
+			return;
+	if (b->count == TRANSPORT_BELLS_MAX) {
+		if (atomic_load(&n->armed))
+			fabric_wake(n);
+		return;
+	}
+	b->bell[b->count].owner = &t->base;
+	b->bell[b->count].door = n;
+	b->bell[b->count].flag = NULL;
+	b->count++;
+}
+
+/* --- life --- */
+
+static int fake_describe(const struct settings *settings, char *out, size_t size)
+{
+	(void)settings;
+	snprintf(out, size, "  a network that exists in this process only\n");
+	return 0;
+}
+
+static int open_any(struct transport **out, const struct transport_env *env,
+		    const struct transport_ops *ops)
+{
+	struct fabric *f = env->test;
+	struct fake *t;
+
+	*out = NULL;
+	if (!f)
+		return error_set(-ENODEV, "the fake transport needs a fabric");
+	if (env->size != f->cfg.size || env->rank < 0 || env->rank >= env->size)
+		return error_set(-EINVAL, "rank %d of %d does not fit a fabric of %d", env->rank, env->size,
+				 f->cfg.size);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return error_set(-ENOMEM, "no memory for a fake transport");
+	t->f = f;
+	t->rank = env->rank;
+	t->sink = env->sink;
+	t->open_peer = -1;
+	t->base.ops = ops;
+	t->bells = env->bells;
+	enter(t, "open");
+	f->nodes[t->rank].open = true;
+	leave(t);
+	*out = &t->base;
+	return 0;
+}
+
+static int fake_open(struct transport **out, const struct transport_env *env)
+{
+	return open_any(out, env, &fake_ops);
+}
+
+static int fake_open_plain(struct transport **out, const struct transport_env *env)
+{
+	return open_any(out, env, &fake_plain_ops);
+}
+
+static int fake_address(struct transport *base, void *out, size_t size)
+{
+	struct fake *t = fake_of(base);
+
+	return (int)fabric_address(t->f, t->rank, out, size);
+}
+
+static int fake_attach(struct transport *base, const struct transport_peer_info *peers)
+{
+	struct fake *t = fake_of(base);
+
+	for (int p = 0; p < t->f->cfg.size; p++) {
+		char expected[64];
+		size_t len = fabric_address(t->f, p, expected, sizeof(expected));
+
+		if (peers[p].address_bytes != len || memcmp(peers[p].address, expected, len) != 0)
+			return error_set(-EPROTO, "rank %d's address is not the one that it published", p);
+	}
+	return 0;
+}
+
+static void fake_attached(struct transport *base)
+{
+	(void)base;
+}
+
+static void fake_leave(struct transport *base)
+{
+	struct fake *t = fake_of(base);
+
+	enter(t, "leave");
+	t->f->nodes[t->rank].left = true;
+	leave(t);
+}
+
+static void fake_close(struct transport *base)
+{
+	struct fake *t = fake_of(base);
+	struct fabric *f;
+	struct node *n;
+
+	if (!base)
+		return;
+	f = t->f;
+	n = &f->nodes[t->rank];
+	enter(t, "close");
+	if (n->exposures && n->left) {
+		bool wanted = false;
+
+		for (struct exposure *e = n->exposures; e; e = e->next)
+			wanted |= !fabric_link(f, e->peer, t->rank)->forgotten;
+		if (wanted)
+			fabric_violate(f, "rank %d: closed with memory exposed", t->rank);
+	}
+	fabric_drop_exposures(f, t->rank, -1);
+	fabric_drop_gets(f, t->rank, -1);
+	fabric_source_gone(f, t->rank, !n->left);
+	n->open = false;
+	atomic_store(&n->armed, false);
+	leave(t);
+	free(t);
+	fabric_step(f, 0);
+}
+
+static bool fake_reaches(const struct transport *base, int peer)
+{
+	const struct fake *t = fake_of_const(base);
+
+	return peer != t->rank || t->f->cfg.carries_self;
+}
+
+/* --- packets --- */
+
+static size_t fake_payload_max(const struct transport *base, int peer)
+{
+	const struct fake *t = fake_of_const(base);
+
+	return fabric_link(t->f, t->rank, peer)->payload_max; /* never changes */
+}
+
+static int reserve_refused(struct fake *t, struct link *l, int peer, size_t len)
+{
+	struct fabric *f = t->f;
+
+	if (f->nodes[t->rank].dead || l->refuses)
+		return error_set(-ECONNRESET, "the fake link to rank %d is gone", peer);
+	if (!l->connecting) {
+		l->connecting = true;
+		l->up_at = f->now + rng_below(&f->rng, (uint64_t)f->cfg.connect_max + 1);
+	}
+	if (f->now >= l->lacked_until && rng_percent(&f->rng, f->cfg.refuse_percent))
+		l->lacked_until = f->now + rng_range(&f->rng, 1, 20);
+	if (!fabric_link_has_room(f, l, len)) {
+		l->lacked = true;
+		return -EAGAIN;
+	}
+	l->lacked = false;
+	return 0;
+}
+
+static int fake_reserve(struct transport *base, int peer, size_t len, struct transport_slot *slot)
+{
+	struct fake *t = fake_of(base);
+	struct link *l;
+	struct packet *p = NULL;
+	int err = -EINVAL;
+
+	enter(t, "reserve");
+	if (!peer_valid(t, peer, "reserve"))
+		goto out;
+	l = fabric_link(t->f, t->rank, peer);
+	if (len > l->payload_max)
+		fabric_violate(t->f, "rank %d: reserve of %zu bytes, payload_max is %zu", t->rank, len,
+			       l->payload_max);
+	err = reserve_refused(t, l, peer, len);
+	if (err)
+		goto out;
+	err = -ENOMEM;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		goto out;
+	p->wire = malloc(sizeof(*p->wire) + len);
+	if (!p->wire) {
+		free(p);
+		goto out;
+	}
+	memset(p->wire, 0xa5, sizeof(*p->wire) + len);
+	p->reserved = len;
+	t->open_peer = peer;
+	slot->hdr = p->wire;
+	slot->payload = p->wire + 1;
+	slot->private = (uintptr_t)p;
+	err = 0;
+out:
+	leave(t);
+	return err;
+}
+
+static void fake_commit(struct transport *base, int peer, struct transport_slot *slot)
+{
+	struct fake *t = fake_of(base);
+	struct packet *p = (struct packet *)(uintptr_t)slot->private;
+	struct fabric *f = t->f;
+	struct wire_hdr *fit;
+
+	enter(t, "commit");
+	if (t->open_peer != peer)
+		fabric_violate(f, "rank %d: commit for rank %d without a slot", t->rank, peer);
+	t->open_peer = -1;
+	if (p->wire->len > p->reserved) {
+		fabric_violate(f, "rank %d: commit of %u bytes, %zu reserved", t->rank, p->wire->len,
+			       p->reserved);
+		p->wire->len = (uint32_t)p->reserved;
+	}
+	if (p->wire->kind == WIRE_NONE || p->wire->kind >= WIRE_KIND_COUNT)
+		fabric_violate(f, "rank %d: commit of a packet of kind %u", t->rank, p->wire->kind);
+	fit = realloc(p->wire, sizeof(*fit) + p->wire->len);
+	if (fit)
+		p->wire = fit;
+	p->wire->stamp = (uint16_t)rng_next(&f->rng);
+	if (peer != t->rank && (!f->nodes[peer].open || f->nodes[peer].dead)) {
+		fabric_packet_free(p); /* nobody is there to receive it */
+	} else {
+		fabric_push(f, t->rank, peer, p);
+		owe_ring(t, peer);
+	}
+	leave(t);
+}
+
+static void fake_discard(struct transport *base, int peer, struct transport_slot *slot)
+{
+	struct fake *t = fake_of(base);
+
+	enter(t, "discard");
+	if (t->open_peer != peer)
+		fabric_violate(t->f, "rank %d: discard for rank %d without a slot", t->rank, peer);
+	t->open_peer = -1;
+	fabric_packet_free((struct packet *)(uintptr_t)slot->private);
+	leave(t);
+}
+
+/* --- polling --- */
+
+static bool deliver_packet(struct fake *t, int peer)
+{
+	struct fabric *f = t->f;
+	struct link *l = fabric_link(f, peer, t->rank);
+	struct packet *p;
+
+	if (!l->head || l->head->due > f->now)
+		return false;
+	p = fabric_pop(l);
+	if (l->forgotten) {
+		fabric_packet_free(p);
+		return true;
+	}
+	pthread_mutex_unlock(&f->lock);
+	t->sink.on_packet(t->sink.core, peer, p->wire, p->wire->len ? (void *)(p->wire + 1) : NULL);
+	fabric_packet_free(p);
+	pthread_mutex_lock(&f->lock);
+	if (l->lacked)
+		owe_ring(t, peer);
+	return true;
+}
+
+static bool deliver_down(struct fake *t, int peer)
+{
+	struct fabric *f = t->f;
+	struct link *l = fabric_link(f, peer, t->rank);
+
+	if (!l->down || l->down_told || l->forgotten || l->head || l->down_at > f->now)
+		return false;
+	l->down_told = true;
+	pthread_mutex_unlock(&f->lock);
+	t->sink.on_down(t->sink.core, peer, -ECONNRESET, "the fake link broke");
+	pthread_mutex_lock(&f->lock);
+	return true;
+}
+
+/* The memory is read here, while the exposure is known to stand. */
+static int get_copy(struct fabric *f, const struct get *g, int rank)
+{
+	struct exposure *e;
+
+	if (g->err)
+		return g->err;
+	e = fabric_exposure(f, g->peer, g->id);
+	if (!e) {
+		if (f->nodes[g->peer].open && !fabric_link(f, rank, g->peer)->forgotten)
+			fabric_violate(f, "rank %d: unexposed what rank %d was still getting", g->peer, rank);
+		return -ECONNRESET;
+	}
+	for (int i = 0; i < 2; i++)
+		if (g->len[i])
+			memcpy(g->base[i], e->base[i], g->len[i]);
+	return 0;
+}
+
+static bool deliver_get(struct fake *t)
+{
+	struct fabric *f = t->f;
+	struct get **at = &f->nodes[t->rank].gets, *g;
+	int err;
+
+	while (*at && (*at)->due > f->now)
+		at = &(*at)->next;
+	g = *at;
+	if (!g)
+		return false;
+	*at = g->next;
+	err = get_copy(f, g, t->rank);
+	pthread_mutex_unlock(&f->lock);
+	if (err)
+		error_set(err, "the fake get failed");
+	t->sink.on_get(t->sink.core, g->peer, g->cookie, err);
+	free(g);
+	pthread_mutex_lock(&f->lock);
+	return true;
+}
+
+static bool deliver_one(struct fake *t)
+{
+	int size = t->f->cfg.size, first = (int)rng_below(&t->f->rng, (uint64_t)size + 1);
+
+	if (first == size && deliver_get(t))
+		return true;
+	for (int i = 0; i < size; i++) {
+		int peer = (first + i) % size;
+
+		if (deliver_packet(t, peer) || deliver_down(t, peer))
+			return true;
+	}
+	return deliver_get(t);
+}
+
+static int fake_poll(struct transport *base, int budget)
+{
+	struct fake *t = fake_of(base);
+	struct fabric *f = t->f;
+	struct node *n = &f->nodes[t->rank];
+	int events = 0;
+
+	enter(t, "poll");
+	f->now++;
+	if (!n->frozen && !n->dead && !rng_percent(&f->rng, f->cfg.spurious_percent))
+		while (events < budget && deliver_one(t)) {
+			events++;
+			if (rng_percent(&f->rng, f->cfg.spurious_percent))
+				break;
+		}
+	leave(t);
+	return events;
+}
+
+static bool fake_ready(const struct transport *base)
+{
+	const struct fake *t = fake_of_const(base);
+	bool ready;
+
+	pthread_mutex_lock(&t->f->lock);
+	t->f->now++;
+	ready = fabric_due(t->f, t->rank) || rng_percent(&t->f->rng, t->f->cfg.spurious_percent);
+	pthread_mutex_unlock(&t->f->lock);
+	return ready;
+}
+
+/* --- sleeping --- */
+
+static void fake_arm(struct transport *base)
+{
+	struct fake *t = fake_of(base);
+
+	enter(t, "arm");
+	atomic_store(&t->f->nodes[t->rank].armed, true);
+	leave(t);
+}
+
+static void fake_disarm(struct transport *base)
+{
+	struct fake *t = fake_of(base);
+
+	enter(t, "disarm");
+	atomic_store(&t->f->nodes[t->rank].armed, false);
+	leave(t);
+}
+
+/* A packet that is not due yet wakes nobody: the clock does, when its time has come. */
+static void fake_ring(struct transport *base, void *door, void *flag)
+{
+	struct fake *t = fake_of(base);
+	struct fabric *f = t->f;
+	struct node *n = door;
+
+	(void)flag;
+	pthread_mutex_lock(&f->lock);
+	if (rng_percent(&f->rng, f->cfg.spurious_percent))
+		fabric_wake(&f->nodes[rng_below(&f->rng, (uint64_t)f->cfg.size)]);
+	if (atomic_load(&n->armed))
+		fabric_wake(n);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static uint32_t *fake_bell(struct transport *base)
+{
+	struct fake *t = fake_of(base);
+
+	return (uint32_t *)&t->f->nodes[t->rank].bell;
+}
+
+/* --- gets --- */
+
+struct fake_desc {
+	uint64_t magic, id;
+	uint64_t len[2];
+};
+static_assert(sizeof(struct fake_desc) <= WIRE_RMA_MAX, "a descriptor fits an RTS");
+#define FAKE_MAGIC UINT64_C(0x66616b6564657363)
+
+static int fake_expose(struct transport *base, int peer, uint64_t cookie, const void *from[2],
+		       const size_t len[2], void *desc)
+{
+	struct fake *t = fake_of(base);
+	struct fabric *f = t->f;
+	struct exposure *e = NULL;
+	struct fake_desc d = { .magic = FAKE_MAGIC };
+	int ret = 0;
+
+	enter(t, "expose");
+	if (!peer_valid(t, peer, "expose") || rng_percent(&f->rng, f->cfg.expose_refuse_percent))
+		goto out;
+	for (e = f->nodes[t->rank].exposures; e; e = e->next)
+		if (e->peer == peer && e->cookie == cookie)
+			fabric_violate(f, "rank %d: cookie %llu exposed twice", t->rank,
+				       (unsigned long long)cookie);
+	e = calloc(1, sizeof(*e));
+	ret = e ? (int)sizeof(d) : -ENOMEM;
+	if (!e)
+		goto out;
+	*e = (struct exposure){ .next = f->nodes[t->rank].exposures, .id = ++f->next_id, .cookie = cookie,
+				.peer = peer, .base = { from[0], from[1] }, .len = { len[0], len[1] } };
+	f->nodes[t->rank].exposures = e;
+	d.id = e->id;
+	d.len[0] = len[0];
+	d.len[1] = len[1];
+	memcpy(desc, &d, sizeof(d));
+out:
+	leave(t);
+	return ret;
+}
+
+static void fake_unexpose(struct transport *base, int peer, uint64_t cookie)
+{
+	struct fake *t = fake_of(base);
+	struct exposure **at;
+
+	enter(t, "unexpose");
+	at = &t->f->nodes[t->rank].exposures;
+	while (*at && ((*at)->peer != peer || (*at)->cookie != cookie))
+		at = &(*at)->next;
+	if (*at) {
+		struct exposure *e = *at;
+
+		*at = e->next;
+		free(e);
+	} else if (!t->f->nodes[t->rank].dead) {
+		fabric_violate(t->f, "rank %d: unexpose of cookie %llu that is not exposed to rank %d", t->rank,
+			       (unsigned long long)cookie, peer);
+	}
+	leave(t);
+}
+
+static bool fake_get_pays(const struct transport *base, int peer, size_t bytes)
+{
+	const struct fake *t = fake_of_const(base);
+
+	(void)peer;
+	return bytes >= t->f->cfg.get_min;
+}
+
+static int get_outcome(struct fabric *f, int peer)
+{
+	if (f->nodes[peer].dead || !f->nodes[peer].open)
+		return -ESRCH;
+	if (!rng_percent(&f->rng, f->cfg.get_fail_percent))
+		return 0;
+	if (f->cfg.get_errno)
+		return f->cfg.get_errno;
+	return rng_percent(&f->rng, 50) ? -EPERM : -ENOSYS;
+}
+
+static int fake_get(struct transport *base, int peer, const struct transport_get *get)
+{
+	struct fake *t = fake_of(base);
+	struct fabric *f = t->f;
+	struct fake_desc d = { 0 };
+	struct get *g;
+	int err = -EINVAL;
+
+	enter(t, "get");
+	if (!peer_valid(t, peer, "get"))
+		goto out;
+	if (get->desc_bytes >= sizeof(d))
+		memcpy(&d, get->desc, sizeof(d));
+	if (d.magic != FAKE_MAGIC || get->desc_bytes != sizeof(d)) {
+		error_set(err, "not a descriptor of the fake transport");
+		goto out; /* a corrupt packet may bring such */
+	}
+	if (d.len[0] != get->local[0].len || d.len[1] != get->local[1].len)
+		fabric_violate(f, "rank %d: get of %zu + %zu bytes, exposed are %llu + %llu", t->rank,
+			       get->local[0].len, get->local[1].len, (unsigned long long)d.len[0],
+			       (unsigned long long)d.len[1]);
+	if (rng_percent(&f->rng, f->cfg.refuse_percent)) {
+		struct link *l = fabric_link(f, t->rank, peer);
+
+		err = -EAGAIN;
+		l->lacked = true;
+		l->lacked_until = f->now + rng_range(&f->rng, 1, 20);
+		goto out;
+	}
+	g = calloc(1, sizeof(*g));
+	err = -ENOMEM;
+	if (!g)
+		goto out;
+	*g = (struct get){ .next = f->nodes[t->rank].gets, .cookie = get->cookie, .id = d.id, .peer = peer,
+			   .due = f->now + rng_below(&f->rng, (uint64_t)f->cfg.get_delay_max + 1),
+			   .err = get_outcome(f, peer),
+			   .base = { get->local[0].base, get->local[1].base },
+			   .len = { get->local[0].len, get->local[1].len } };
+	f->nodes[t->rank].gets = g;
+	err = 0;
+out:
+	leave(t);
+	return err;
+}
+
+static void fake_get_cancel(struct transport *base, int peer, uint64_t cookie)
+{
+	struct fake *t = fake_of(base);
+	struct get **at;
+
+	enter(t, "get_cancel");
+	at = &t->f->nodes[t->rank].gets;
+	while (*at && ((*at)->peer != peer || (*at)->cookie != cookie))
+		at = &(*at)->next;
+	if (*at) {
+		struct get *g = *at;
+
+		*at = g->next;
+		free(g);
+	}
+	leave(t);
+}
+
+static void fake_forget(struct transport *base, int peer)
+{
+	struct fake *t = fake_of(base);
+
+	enter(t, "forget");
+	if (peer_valid(t, peer, "forget")) {
+		struct link *in = fabric_link(t->f, peer, t->rank);
+
+		in->forgotten = true;
+		fabric_drop(in, 0);
+		owe_ring(t, peer);
+	}
+	leave(t);
+}
+
+static void fake_counters(const struct transport *base, int peer,
+			  void (*add)(void *arg, const char *name, uint64_t value), void *arg)
+{
+	const struct fake *t = fake_of_const(base);
+	uint64_t sum = 0;
+
+	for (int p = 0; p < t->f->cfg.size; p++)
+		for (int k = 0; k < WIRE_KIND_COUNT; k++)
+			if (peer < 0 || p == peer)
+				sum += fabric_sent(t->f, t->rank, p, (enum wire_kind)k);
+	add(arg, "fake_packets", sum);
+}
+
+#define FAKE_COMMON                                                                                    \
+	.describe = fake_describe, .address = fake_address, .attach = fake_attach,                     \
+	.attached = fake_attached, .close = fake_close, .reaches = fake_reaches,                       \
+	.payload_max = fake_payload_max, .reserve = fake_reserve, .commit = fake_commit,               \
+	.discard = fake_discard, .poll = fake_poll, .ready = fake_ready, .arm = fake_arm,              \
+	.disarm = fake_disarm, .ring = fake_ring, .leave = fake_leave,                                 \
+	.bell = fake_bell, .forget = fake_forget, .counters = fake_counters
+
+const struct transport_ops fake_ops = {
+	.name = "fake",
+	.open = fake_open,
+	FAKE_COMMON,
+	.expose = fake_expose,
+	.unexpose = fake_unexpose,
+	.get_pays = fake_get_pays,
+	.get = fake_get,
+	.get_cancel = fake_get_cancel,
+};
+
+const struct transport_ops fake_plain_ops = {
+	.name = "fakeplain",
+	.open = fake_open_plain,
+	FAKE_COMMON,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_PROTO_FAKE_TRANSPORT_H
+#define TESTS_PROTO_FAKE_TRANSPORT_H
+/*
+ * fake_transport: the seam transport.h, played by a network that lives in this process
+ * and misbehaves as far as the contract allows, by seed.
+ *
+ * A fabric joins `size` endpoints.  Each ordered pair of ranks has a link that keeps
+ * order; across links the order is random.  Time is counted in ticks.  Every poll of
+ * any endpoint is a tick; fabric_step() adds some; fabric_clock_start() adds a thread
+ * that makes ticks while everybody sleeps.
+ *
+ * What the core does against the contract (a slot left open, two threads inside, a
+ * get of memory that is no longer exposed, ...) is printed and counted as a violation.
+ *
+ * Threads: every fabric_ function may be called from any thread, but not from inside an upcall.
+ */
+#include "transport/transport.h"
+
+struct fabric;
+
+struct fabric_config {
+	uint64_t seed;
+	int size;
+	bool carries_self;        /* is peer == rank reached by the fake, too? */
+	unsigned delay_max;       /* ticks that a packet takes at most */
+	unsigned connect_max;     /* ticks from the first reserve until a link stands, at most */
+	unsigned room_packets;    /* packets under way on one link, at most; 0: 1,000,000 */
+	size_t room_bytes;        /* bytes under way on one link, at most; 0: 1 GiB */
+	unsigned refuse_percent;  /* reserve and get say -EAGAIN without need */
+	size_t payload_max;       /* 0: 256 .. 65536 for each pair at random */
+	unsigned spurious_percent;/* rings without cause, polls that deliver nothing */
+	size_t get_min;           /* get_pays() from this size on */
+	unsigned get_delay_max;   /* ticks that a get takes at most */
+	unsigned expose_refuse_percent;
+	unsigned get_fail_percent;
+	int get_errno;            /* how gets fail; 0: -EPERM or -ENOSYS at random */
+};
+
+/* Fills everything but size by seed: from a calm network to an ugly one. */
+void fabric_config_random(struct fabric_config *cfg, uint64_t seed);
+
+/* NULL only without memory. */
+struct fabric *fabric_new(const struct fabric_config *cfg);
+/* Every endpoint has been closed. */
+void fabric_free(struct fabric *f);
+
+/* Ticks pass; sleepers for whom something has become due are woken. */
+void fabric_step(struct fabric *f, unsigned ticks);
+uint64_t fabric_now(struct fabric *f);
+/* A thread that makes a tick every period_us; nothing if it runs already.  0 or -errno. */
+int fabric_clock_start(struct fabric *f, unsigned period_us);
+void fabric_clock_stop(struct fabric *f);
+
+/* Rank dies: a prefix of what it committed is delivered (by seed; whole == true: all of
+ * it), then on_down at everybody.  Only ibvx_abort() may follow on its endpoint. */
+void fabric_kill(struct fabric *f, int rank, bool whole);
+
+/* Rank's polls deliver nothing any more (it hangs, but lives), or deliver again. */
+void fabric_freeze(struct fabric *f, int rank, bool frozen);
+
+/* Puts a packet of the caller's making on the link from src to dst. payload may be NULL
+ * if hdr->len is 0.  0 or -ENOMEM. */
+int fabric_inject(struct fabric *f, int src, int dst, const struct wire_hdr *hdr, const void *payload);
+
+/* What was committed on the link from src to dst, by packet kind, since the start. */
+uint64_t fabric_sent(struct fabric *f, int src, int dst, enum wire_kind kind);
+/* Exposures that rank holds now. */
+int fabric_exposures(struct fabric *f, int rank);
+/* Packets that wait in all links. */
+unsigned fabric_in_flight(struct fabric *f);
+
+/* The blob that rank's transport publishes. Returns its length. */
+size_t fabric_address(const struct fabric *f, int rank, void *out, size_t size);
+
+/* How often the core has broken the contract, and the first text of it. */
+int fabric_violations(struct fabric *f, const char **text);
+
+/* transport_env.test is the struct fabric. */
+extern const struct transport_ops fake_ops;
+/* The same without gets. */
+extern const struct transport_ops fake_plain_ops;
+
+#endif
