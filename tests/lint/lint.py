@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Rules of the house that no compiler checks.
+
+usage: lint.py arrows|files|calls ROOT
+       lint.py exports ROOT LIBRARY
+
+Prints "file:line: what" for every breach and exits 1, or exits 0.
+"""
+import os
+import re
+import subprocess
+import sys
+
+MAX_LINES = 500
+SOURCE_DIRS = ("native", "java", "tests", "bench", "scripts")
+SOURCE_SUFFIXES = (".c", ".h", ".java", ".py", ".sh", ".map")
+BANNED_CALLS = ("exit", "_exit", "_Exit", "quick_exit", "abort", "printf", "vprintf", "puts", "putchar",
+                "setlocale", "signal", "sigaction", "sigset", "raise", "system")
+BANNED_IMPORTS = set(BANNED_CALLS) | {"stdout", "__printf_chk", "__vprintf_chk", "__sysv_signal"}
+
+# Levels of native/: an include may point to a lower level, to its own folder, or to what is named here.
+LEVELS = {"base": 0, "wire.h": 1, "bootstrap": 2, "transport": 2, "core": 3, "ibvx.h": 4, "jni": 5}
+UPWARD_ALLOWED = {("core", "ibvx.h")}  # core implements what the public header promises
+JNI_MAY_INCLUDE = {"ibvx.h", "base", "jni"}
+
+
+def walk(root, dirs, suffixes):
+    for top in dirs:
+        for folder, names, files in os.walk(os.path.join(root, top)):
+            names[:] = sorted(n for n in names if not n.startswith(".") and n != "__pycache__")
+            for name in sorted(files):
+                if name.endswith(suffixes):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def strip_c(text):
+    """Blanks comments, strings and character constants; keeps the lines."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+
+
+def unit_of(path):
+    """native/core/match.c -> core; native/ibvx.h -> ibvx.h"""
+    return path.split("/")[1]
+
+
+def resolve(root, path, name):
+    """What a quoted include means, relative to root; None: outside native/."""
+    for base in (os.path.dirname(path), "native"):
+        candidate = os.path.normpath(os.path.join(base, name))
+        if os.path.isfile(os.path.join(root, candidate)):
+            return candidate
+    return None
+
+
+def check_quoted(path, target):
+    here, there = unit_of(path), unit_of(target)
+    if not target.startswith("native/"):
+        return "includes %s, which is not part of native/" % target
+    for unit in (here, there):
+        if unit not in LEVELS:
+            return "%s has no level in the house" % unit
+    if here == "jni":
+        return None if there in JNI_MAY_INCLUDE else "jni includes %s: only ibvx.h and base are its to use" % target
+    if here == there:
+        if here == "transport":
+            return check_between_transports(path, target)
+        return None
+    if there == "transport" and target != "native/transport/transport.h":
+        return "includes %s: of the transports only transport.h is known above" % target
+    if LEVELS[there] < LEVELS[here] or (here, there) in UPWARD_ALLOWED:
+        return None
+    return "the arrow to %s points up" % target
+
+
+def check_between_transports(path, target):
+    here, there = path.split("/")[2:], target.split("/")[2:]
+    if len(here) == 1 or len(there) == 1 or here[0] == there[0]:
+        return None
+    return "transport %s includes a file of transport %s" % (here[0], there[0])
+
+
+def check_angled(path, name):
+    if name in ("jni.h", "jni_md.h") and unit_of(path) != "jni":
+        return "only native/jni includes <%s>" % name
+    if name.startswith(("infiniband/", "rdma/")) and not path.startswith("native/transport/verbs/"):
+        return "only native/transport/verbs includes <%s>" % name
+    return None
+
+
+def arrows(root):
+    found = []
+    include = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+    for path in walk(root, ("native",), (".c", ".h")):
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            match = include.match(line)
+            if not match:
+                continue
+            kind, name = match.groups()
+            target = resolve(root, path, name) if kind == '"' else None
+            if kind == "<" or (target is None and name in ("jni.h", "jni_md.h")):
+                why = check_angled(path, name)
+            elif target is not None:
+                why = check_quoted(path, target)
+            elif unit_of(path) == "jni" and os.path.isfile(os.path.join(root, "jni-headers", name)):
+                why = None
+            else:
+                why = check_angled(path, name) or 'no file "%s" in native/' % name
+            if why:
+                found.append((path, number, why))
+    return found
+
+
+def is_source(path):
+    name = os.path.basename(path)
+    return name.endswith(SOURCE_SUFFIXES) or name == "meson.build" or path.startswith("scripts/") and "." not in name
+
+
+def files(root):
+    found = []
+    marks = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX")) + r")\b")
+    tops = [name for name in ("meson.build", "meson_options.txt") if os.path.isfile(os.path.join(root, name))]
+    for path in tops + [p for p in walk(root, SOURCE_DIRS, ("",)) if is_source(p)]:
+        lines = read(root, path).splitlines()
+        if path.startswith(("native/", "java/")) and len(lines) > MAX_LINES:
+            found.append((path, len(lines), "longer than %d lines" % MAX_LINES))
+        if not any("SPDX-License-Identifier: MIT" in line for line in lines[:2]) and not path.endswith(".map"):
+            found.append((path, 1, "no SPDX line at the top"))
+        for number, line in enumerate(lines, 1):
+            if marks.search(line):
+                found.append((path, number, "unfinished: " + line.strip()))
+    return found
+
+
+def calls(root):
+    found = []
+    call = re.compile(r"(?<![\w.>])(" + "|".join(BANNED_CALLS) + r")\s*\(")
+    other = re.compile(r"\bstdout\b|\bSA_SIGINFO\b|\bsignalfd\s*\(")
+    for path in walk(root, ("native",), (".c", ".h")):
+        for number, line in enumerate(strip_c(read(root, path)).splitlines(), 1):
+            for match in list(call.finditer(line)) + list(other.finditer(line)):
+                found.append((path, number, "not in a library inside a JVM: %s" % match.group().strip()))
+    return found
+
+
+def symbols(library, which):
+    out = subprocess.run(["nm", "-D", which, library], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1].split("@")[0] for line in out.splitlines() if line.strip()}
+
+
+def declared(root):
+    """The functions that ibvx.h and the generated JNI headers promise."""
+    names = set(re.findall(r"\b(ibvx_\w+)\s*\(", strip_c(read(root, "native/ibvx.h"))))
+    natives = set()
+    for path in walk(root, ("jni-headers",), (".h",)):
+        natives |= set(re.findall(r"\b(Java_\w+)", strip_c(read(root, path))))
+    return names, natives
+
+
+def exports(root, library):
+    found = []
+    patterns = re.search(r"global:(.*?)local:", read(root, "native/ibvx.map"), re.S).group(1)
+    allowed = [re.compile(p.strip().replace("*", r"\w*") + r"\Z") for p in patterns.split(";") if p.strip()]
+    defined = symbols(library, "--defined-only")
+    for name in sorted(defined):
+        if not any(p.match(name) for p in allowed):
+            found.append((library, 0, "exports %s, which native/ibvx.map does not list" % name))
+    promised, natives = declared(root)
+    if "JNI_OnLoad" in defined:
+        promised |= natives
+    for name in sorted(promised - defined):
+        found.append((library, 0, "does not export %s, which a header declares" % name))
+    for name in sorted(symbols(library, "--undefined-only") & BANNED_IMPORTS):
+        found.append((library, 0, "calls %s" % name))
+    return found
+
+
+def main(argv):
+    checks = {"arrows": arrows, "files": files, "calls": calls, "exports": exports}
+    if len(argv) < 3 or argv[1] not in checks or len(argv) != (4 if argv[1] == "exports" else 3):
+        sys.exit(__doc__)
+    found = checks[argv[1]](*argv[2:])
+    for path, number, why in found:
+        print("%s:%d: %s" % (path, number, why))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
