@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+# Sourced by scripts/demo and scripts/test: installs what is missing from Debian, and no more.
+#
+#   deps_install build        what building and running needs
+#   deps_install build tests  what the tests need on top
+#
+# A requirement is met by what it provides, not by a package's name: a JDK or a Meson from
+# elsewhere is as good.  Without root, sudo is used; without both, the command to run is printed.
+
+deps_has_command() { command -v "$1" >/dev/null 2>&1; }
+deps_has_library() { pkg-config --exists "$1" >/dev/null 2>&1; }
+
+# The JDK has to have the JNI header, a bare JRE has not.
+deps_has_jdk() {
+	local javac
+	javac=$(command -v javac 2>/dev/null) || return 1
+	[ -e "$(dirname "$(dirname "$(readlink -f "$javac")")")/include/jni.h" ] || [ -e "${JAVA_HOME:-/nowhere}/include/jni.h" ]
+}
+
+deps_has_compiler() {
+	deps_has_command cc && echo '#include <pthread.h>' | cc -E -x c - >/dev/null 2>&1
+}
+
+# Prints the packages of one group that are missing.
+deps_missing() {
+	case $1 in
+	build)
+		deps_has_compiler || echo gcc libc6-dev
+		deps_has_command meson || echo meson
+		deps_has_command ninja || echo ninja-build
+		deps_has_command pkg-config || echo pkg-config
+		deps_has_command python3 || echo python3
+		deps_has_jdk || echo default-jdk-headless
+		[ -e /usr/share/java/mpj.jar ] || echo libmpj-java
+		[ -e /usr/share/java/log4j-1.2.jar ] || echo liblog4j1.2-java
+		;;
+	tests)
+		[ -e /usr/share/java/junit-platform-console-standalone.jar ] || echo junit5
+		deps_has_library cmocka || echo libcmocka-dev
+		deps_has_command nm || echo binutils
+		deps_has_command clang-tidy || echo clang-tidy
+		;;
+	*)
+		echo "deps.sh: there is no group \"$1\"" >&2
+		return 1
+		;;
+	esac
+}
+
+deps_install() {
+	local group packages=() sudo=()
+
+	for group in "$@"; do
+		# shellcheck disable=SC2207 # package names have no blanks
+		packages+=($(deps_missing "$group")) || return 1
+	done
+	[ ${#packages[@]} -eq 0 ] && return 0
+	if ! deps_has_command apt-get; then
+		echo "This is not a Debian system. Install what these Debian packages hold, then try again:" >&2
+		echo "  ${packages[*]}" >&2
+		return 1
+	fi
+	if [ "$(id -u)" -ne 0 ]; then
+		if ! deps_has_command sudo; then
+			echo "Run this as root, then try again:" >&2
+			echo "  apt-get install -y --no-install-recommends ${packages[*]}" >&2
+			return 1
+		fi
+		sudo=(sudo)
+	fi
+	echo "Installing from Debian: ${packages[*]}"
+	# A fresh machine has no package lists, an old one stale ones: update when the first try fails.
+	deps_apt "${sudo[@]}" -- "${packages[@]}" >/dev/null 2>&1 && return 0
+	"${sudo[@]}" apt-get update -qq || return 1
+	deps_apt "${sudo[@]}" -- "${packages[@]}"
+}
+
+# deps_apt [sudo] -- packages
+deps_apt() {
+	local before=()
+
+	while [ "$1" != -- ]; do
+		before+=("$1")
+		shift
+	done
+	shift
+	"${before[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		-o DPkg::Lock::Timeout=300 "$@" </dev/null
+}
