@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The man pages say what the code says: every setting with its default and choices, every option of the
+scripts' --help, every function of ibvx.h.
+
+usage: man.py ROOT
+"""
+import os
+import re
+import subprocess
+import sys
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def plain(roff):
+    """Without escapes, fonts and comments."""
+    text = re.sub(r'^\.\\".*$', "", roff, flags=re.M)
+    text = re.sub(r"\\f[RBIP]", "", text)
+    return text.replace("\\-", "-").replace('"', "")
+
+
+def settings(source):
+    """(name, default) of every entry of the table."""
+    entry = re.compile(r'=\s*(?:INT|BYTES|BOOL|CHOICE|TEXT)\(((?:[^()"]|"[^"]*")*)\)', re.S)
+    for match in entry.finditer(source):
+        texts = re.findall(r'"([^"]*)"', match.group(1))
+        yield texts[0], texts[-2]
+
+
+def check_settings(root):
+    found = []
+    page = plain(read(root, "scripts/man/ibvdev.conf.5"))
+    table = list(settings(read(root, "native/base/settings.c")))
+    declared = len(re.findall(r"^\tSETTING_(?!COUNT\b)\w+,", read(root, "native/base/settings.h"), re.M))
+    if len(table) != declared:
+        found.append("settings.c: %d entries read, settings.h names %d" % (len(table), declared))
+    for name, default in table:
+        if not re.search(r"^\.B %s \(%s[;)]" % (name, re.escape(default or "empty")), page, re.M):
+            found.append('ibvdev.conf.5: no entry "%s (%s"' % (name, default or "empty"))
+    for name in re.findall(r"^\.B (\w+) \(", page, re.M):
+        if name not in dict(table):
+            found.append("ibvdev.conf.5: %s is no setting" % name)
+    return found
+
+
+def check_functions(root):
+    header = re.sub(r"/\*.*?\*/", "", read(root, "native/ibvx.h"), flags=re.S)
+    page = plain(read(root, "scripts/man/ibvx.3"))
+    return ["ibvx.3: says nothing of %s" % name
+            for name in sorted(set(re.findall(r"\b(ibvx_\w+)\s*\(", header)))
+            if not re.search(r"\b%s\b" % name, page)]
+
+
+def check_options(root, script):
+    if not os.path.exists(os.path.join(root, "scripts", script)):
+        return ["there is no scripts/%s, but a man page for it" % script]
+    run = subprocess.run([os.path.join(root, "scripts", script), "--help"], capture_output=True, text=True)
+    if run.returncode:
+        return ["scripts/%s --help: exit status %d: %s" % (script, run.returncode, run.stderr)]
+    page = plain(read(root, "scripts/man/%s.1" % script))
+    heads = re.findall(r"^\s+(-\S+(?:, -\S+)*)", run.stdout, re.M)
+    options = {option.split("=")[0].rstrip(",") for head in heads for option in head.split(", ")}
+    options = sorted(option for option in options if ":" not in option)  # -javaagent:... is the JVM's
+    return ["%s.1: says nothing of %s" % (script, option) for option in options
+            if not re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(option), page)]
+
+
+def main(root):
+    found = check_settings(root) + check_functions(root)
+    for script in ("ibvrun", "ibvdev-info"):
+        found += check_options(root, script)
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1]))
