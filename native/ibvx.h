@@ -119,6 +119,8 @@ void ibvx_abort(struct ibvx *ep);
 
 int ibvx_rank(const struct ibvx *ep);
 int ibvx_size(const struct ibvx *ep);
+/* 32 hex digits, the same on every rank, different in every job; valid until ibvx_close(). */
+const char *ibvx_job_id(const struct ibvx *ep);
 
 /* The text of the last error of the calling thread; valid until the thread's
  * next call.  Never NULL. */

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+package xdev.ibvdev;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import mpjbuf.Buffer;
+import mpjdev.Request;
+import mpjdev.Status;
+import xdev.XDevException;
+
+/**
+ * A send or receive under way.
+ *
+ * <pre>
+ *   PENDING --(itest: complete)--> DONE --(iwait: handlers)--> COMPLETE
+ *   PENDING --(iwait: complete, handlers; or cancelled)-----> COMPLETE
+ *   BUSY stands for PENDING or DONE while one thread is at work on the request.
+ * </pre>
+ *
+ * Completion handlers run exactly once, in iwait, in the thread that called it. An operation that has failed is complete: iwait and
+ * itest throw, every time.
+ */
+public final class IBVRequest extends Request {
+	private static final int PENDING = 0;
+	private static final int BUSY = 1;
+	private static final int DONE = 2;
+	private static final int COMPLETE = 3;
+	/** Added to BUSY when another thread sleeps on this object. */
+	private static final int AWAITED = 4;
+
+	private static final VarHandle STATE;
+
+	static {
+		try {
+			STATE = MethodHandles.lookup().findVarHandle(IBVRequest.class, "state", int.class);
+		} catch (ReflectiveOperationException e) {
+			throw new ExceptionInInitializerError(e);
+		}
+	}
+
+	private final IBVDevice device;
+	/** Slot and generation; set once, before anybody else sees this object. */
+	long handle;
+	private final boolean receive;
+	private final int tag;
+	/** What the native side reads or writes; kept reachable. Null when it is staged. */
+	private ByteBuffer memory;
+	/** A receive's buffer, or null. */
+	private Buffer buffer;
+	/** Native memory in place of a heap buffer, or a send's dynamic section; 0: none. */
+	private long staging;
+	private long body;
+
+	private volatile int state = PENDING;
+	private Thread owner;
+	private Status status;
+	private String failure;
+	private boolean cancelled;
+
+	/** A send. */
+	IBVRequest(IBVDevice device, ByteBuffer memory, long staging, long body, int tag) {
+		this.device = device;
+		this.receive = false;
+		this.memory = memory;
+		this.staging = staging;
+		this.body = body;
+		this.tag = tag;
+	}
+
+	/** A receive. status may be null. */
+	IBVRequest(IBVDevice device, ByteBuffer memory, long staging, Buffer buffer, int tag, Status status) {
+		this.device = device;
+		this.receive = true;
+		this.memory = memory;
+		this.staging = staging;
+		this.buffer = buffer;
+		this.tag = tag;
+		this.status = status;
+	}
+
+	/**
+	 * Blocks until the operation is complete, then runs the completion handlers. Later calls, also of
+	 * other threads, return the same status. Interrupts do not end the wait; the thread's interrupt status is kept.
+	 *
+	 * @return the status; of a receive the object that irecv was given
+	 * @throws XDevException if the operation failed: the message was longer than the buffer, the peer died
+	 */
+	@Override
+	public Status iwait() {
+		for (;;) {
+			int now = state;
+			if (now == COMPLETE)
+				return outcome();
+			if (now == PENDING || now == DONE) {
+				if (STATE.compareAndSet(this, now, BUSY))
+					return finish(now == PENDING);
+			} else if (owner == Thread.currentThread()) {
+				return outcome(); /* a completion handler that asks about its own request */
+			} else {
+				awaitChange(now);
+			}
+		}
+	}
+
+	/**
+	 * Asks whether the operation is complete, and drives it on. Runs no handlers; can be repeated.
+	 *
+	 * @return null, or the status: then the data is in the buffer
+	 * @throws XDevException if the operation failed
+	 */
+	@Override
+	public Status itest() {
+		int now = state;
+		if (now == DONE || now == COMPLETE)
+			return outcome();
+		if (now != PENDING || !STATE.compareAndSet(this, PENDING, BUSY))
+			return null; /* another thread is at it, and will say */
+		int next = PENDING;
+		owner = Thread.currentThread();
+		try {
+			ResultBlock result = receive ? ResultBlock.own() : null;
+			int rc = Native.test(device.endpoint, handle, result == null ? 0 : result.address);
+			if (rc == 0)
+				return null;
+			next = DONE;
+			consumed(rc, result);
+		} finally {
+			leave(next);
+		}
+		return outcome();
+	}
+
+	/** With the state BUSY: waits if that is still to be done, and runs the handlers. */
+	private Status finish(boolean pending) {
+		owner = Thread.currentThread();
+		try {
+			if (pending) {
+				ResultBlock result = receive ? ResultBlock.own() : null;
+				consumed(Native.waitFor(device.endpoint, handle, result == null ? 0 : result.address), result);
+			}
+			Status end = outcome();
+			if (!cancelled)
+				complete(end);
+			return end;
+		} finally {
+			leave(COMPLETE);
+		}
+	}
+
+	/** Ends BUSY and wakes who sleeps in awaitChange(). */
+	private void leave(int next) {
+		owner = null;
+		int before = (int) STATE.getAndSet(this, next);
+		if ((before & AWAITED) != 0) {
+			synchronized (this) {
+				notifyAll();
+			}
+		}
+	}
+
+	private synchronized void awaitChange(int seen) {
+		if (seen == BUSY && !STATE.compareAndSet(this, BUSY, BUSY | AWAITED))
+			return;
+		boolean interrupted = false;
+		while (state == (BUSY | AWAITED)) {
+			try {
+				wait();
+			} catch (InterruptedException e) {
+				interrupted = true;
+			}
+		}
+		if (interrupted)
+			Thread.currentThread().interrupt();
+	}
+
+	/** The library has given the request back with this result: take over what it brought. */
+	private void consumed(int rc, ResultBlock result) {
+		device.pending.remove(this);
+		try {
+			if (rc == -Native.ECANCELED)
+				cancelled = true;
+			else if (rc < 0)
+				failure = IBVDevice.errorText();
+			else if (receive)
+				received(result);
+			if (status == null || !receive)
+				status = new Status(0, tag, -1);
+		} catch (OutOfMemoryError e) {
+			failure = "the message has come, but its dynamic section found no room in the Java heap: " + e;
+			throw e;
+		} finally {
+			abandon();
+		}
+	}
+
+	private void received(ResultBlock result) {
+		if (status == null)
+			status = new Status(0, tag, -1);
+		if (memory == null)
+			IBVDevice.unstage(staging, buffer, result.headBytes());
+		device.deliver(buffer, status, result);
+	}
+
+	/** Lets go of the memory that the operation needed. */
+	void abandon() {
+		if (staging != 0 || body != 0) {
+			Native.release(staging);
+			Native.release(body);
+			staging = 0;
+			body = 0;
+		}
+		memory = null;
+		buffer = null;
+	}
+
+	private Status outcome() {
+		if (failure != null)
+			throw new XDevException(failure);
+		return status;
+	}
+
+	/**
+	 * Cancels a receive that has not matched a message. The request is then complete, without its handlers.
+	 *
+	 * @return false if it is a send, or has matched, or is complete
+	 */
+	@Override
+	public boolean cancel() {
+		if (!receive)
+			return false;
+		if (STATE.compareAndSet(this, PENDING, BUSY)) {
+			int next = PENDING;
+			owner = Thread.currentThread();
+			try {
+				if (Native.cancel(device.endpoint, handle) != 0)
+					return false;
+				next = COMPLETE;
+				consumed(Native.waitFor(device.endpoint, handle, 0), null);
+				return true;
+			} finally {
+				leave(next);
+			}
+		}
+		/* A thread that sleeps in iwait of this request gets the news from there. */
+		int now = state;
+		return now != DONE && now != COMPLETE && Native.cancel(device.endpoint, handle) == 0;
+	}
+
+	/** Does nothing: the request gives its resources back when it completes. */
+	@Override
+	public void free() {
+	}
+
+	/**
+	 * MPJ Express keeps this in a class above.
+	 *
+	 * @return false
+	 */
+	@Override
+	public boolean isnull() {
+		return false;
+	}
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+package xdev.ibvdev;
+
+import java.nio.ByteBuffer;
+
+/**
+ * The native methods: one crossing per operation. Results below zero are negative errno values; then
+ * {@link #errorText()}, called next on the same thread, says what happened.
+ *
+ * <p>Memory is named by a pair: a direct buffer and a byte offset into it, or null and an address that
+ * {@link #allocate} gave. The caller has checked the range.
+ *
+ * <p>An endpoint handle is a slot and a generation; a stale one gets an error. Request handles are those of
+ * ibvx.h. {@code result} is the address of a {@link ResultBlock}; 0 where the status is not wanted.
+ */
+final class Native {
+	/** The jar's version; the library compares it with its own in JNI_OnLoad. */
+	static final String VERSION = "0.1.0";
+	/** The number of the interface between the jar and the library; raised when a native method changes. */
+	static final int ABI = 1;
+
+	/** Offsets in the result block. */
+	static final int RESULT_SOURCE = 0;
+	static final int RESULT_TAG = 4;
+	static final int RESULT_HEAD_BYTES = 8;
+	static final int RESULT_BODY_BYTES = 16;
+	static final int RESULT_USER = 24;
+	static final int RESULT_BODY = 32;
+	static final int RESULT_BYTES = 40;
+
+	/** mpjbuf.Type.UNDEFINED, the type code of a message without a section. */
+	static final int TYPE_UNDEFINED = 17;
+
+	/** The errno values that Java tells apart. */
+	static final int EBUSY = 16;
+	static final int ETIMEDOUT = 110;
+	static final int ECANCELED = 125;
+
+	private Native() {
+	}
+
+	/** True if a returned handle is an error: errno values are 1 to 4095. */
+	static boolean failed(long handle) {
+		return handle < 0 && handle >= -4095;
+	}
+
+	/**
+	 * Opens an endpoint. Texts are UTF-8; each ends with a NUL, lists are just many of them.
+	 *
+	 * @param conf path or ";" string; an empty array: none
+	 */
+	static native long open(int rank, byte[] conf, byte[] settings, byte[] defaults);
+
+	static native int close(long endpoint);
+
+	static native void abort(long endpoint);
+
+	static native int size(long endpoint);
+
+	static native byte[] jobId(long endpoint);
+
+	static native byte[] describe(int rank, byte[] conf, byte[] settings, byte[] defaults);
+
+	static native byte[] errorText();
+
+	static native int send(long endpoint, ByteBuffer head, long offset, int length, byte[] body, int dest, int tag,
+		int context);
+
+	static native int ssend(long endpoint, ByteBuffer head, long offset, int length, byte[] body, int dest, int tag,
+		int context);
+
+	static native long isend(long endpoint, ByteBuffer head, long offset, int length, long body, int bodyLength,
+		int dest, int tag, int context);
+
+	static native long issend(long endpoint, ByteBuffer head, long offset, int length, long body, int bodyLength,
+		int dest, int tag, int context);
+
+	static native int recv(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag, int context,
+		long result);
+
+	static native long irecv(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag,
+		int context);
+
+	/** Matched probe and receive in one: 1, or 0 if no message is there. */
+	static native int fetch(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag, int context,
+		long result);
+
+	static native int waitFor(long endpoint, long request, long result);
+
+	static native int test(long endpoint, long request, long result);
+
+	static native long peek(long endpoint);
+
+	static native int cancel(long endpoint, long request);
+
+	static native int probe(long endpoint, int source, int tag, int context, long result);
+
+	static native int iprobe(long endpoint, int source, int tag, int context, long result);
+
+	/** The address of a direct buffer's byte 0. */
+	static native long address(ByteBuffer buffer);
+
+	/** Native memory for staging; release() it. */
+	static native long allocate(int length);
+
+	/** 0 is allowed. */
+	static native void release(long address);
+
+	static native void copyIn(byte[] array, int offset, int length, long address);
+
+	static native void copyOut(long address, byte[] array, int offset, int length);
+
+	/** Turns a received body into an array, and frees it in any case. */
+	static native byte[] body(long address, int length);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+package xdev.ibvdev;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Finds and loads libibvdev.so, once in a JVM. The places, in order: the file named by the system property
+ * {@code ibvdev.library} (then no other), the directories of {@code java.library.path}, the copy in the jar.
+ * A library that cannot be loaded, or is of another version than the jar, is passed over; if none is left, one error
+ * says what was tried and why each failed.
+ */
+final class NativeLibrary {
+	private static boolean loaded;
+	private static String origin;
+
+	private NativeLibrary() {
+	}
+
+	/**
+	 * Loads the library unless that has been done.
+	 *
+	 * @return the file it came from
+	 * @throws UnsatisfiedLinkError with the list of what was tried
+	 */
+	static synchronized String load() {
+		if (!loaded) {
+			origin = find();
+			loaded = true;
+		}
+		return origin;
+	}
+
+	private static String find() {
+		List<String> failures = new ArrayList<>();
+		String property = System.getProperty("ibvdev.library");
+		if (property != null) {
+			if (tried(new File(property).getAbsolutePath(), failures))
+				return property;
+			throw failure(failures, "ibvdev.library names it, so nothing else was tried: correct or remove the property");
+		}
+		for (String dir : System.getProperty("java.library.path", "").split(File.pathSeparator)) {
+			File file = new File(dir.isEmpty() ? "." : dir, System.mapLibraryName("ibvdev"));
+			if (file.exists() && tried(file.getAbsolutePath(), failures))
+				return file.getPath();
+		}
+		if (failures.isEmpty())
+			failures.add("java.library.path (" + System.getProperty("java.library.path") + "): no "
+				+ System.mapLibraryName("ibvdev") + " there");
+		if (triedJar(failures))
+			return "ibvdev.jar!/" + resource();
+		throw failure(failures, "name a good one with -Dibvdev.library=/path/libibvdev.so");
+	}
+
+	private static UnsatisfiedLinkError failure(List<String> failures, String remedy) {
+		return new UnsatisfiedLinkError("the native library of ibvdev cannot be loaded. Tried:\n  "
+			+ String.join("\n  ", failures) + "\n" + remedy);
+	}
+
+	private static boolean tried(String file, List<String> failures) {
+		try {
+			checkFile(Path.of(file));
+			System.load(file);
+			return true;
+		} catch (IOException | UnsatisfiedLinkError | SecurityException e) {
+			String text = String.valueOf(e.getMessage());
+			failures.add(text.contains(file) ? text : file + ": " + text);
+			return false;
+		}
+	}
+
+	/** The dynamic loader's own words for these cases are poor. */
+	private static void checkFile(Path file) throws IOException {
+		if (!Files.exists(file))
+			throw new IOException("no such file");
+		if (Files.isDirectory(file))
+			throw new IOException("this is a directory; name the file in it");
+		if (!Files.isReadable(file))
+			throw new IOException("not readable by this user");
+		byte[] head;
+		try (InputStream in = Files.newInputStream(file)) {
+			head = in.readNBytes(20);
+		}
+		if (head.length < 20 || head[0] != 0x7f || head[1] != 'E' || head[2] != 'L' || head[3] != 'F')
+			throw new IOException("not a shared library (no ELF header)");
+		ByteOrder order = head[5] == 2 ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN;
+		int machine = ByteBuffer.wrap(head).order(order).getShort(18) & 0xffff;
+		int expected = machineOf(System.getProperty("os.arch"));
+		if (expected != 0 && machine != expected)
+			throw new IOException("wrong architecture: it is for ELF machine " + machine + ", this JVM ("
+				+ System.getProperty("os.arch") + ") needs " + expected);
+	}
+
+	/** e_machine for Java's name of an architecture; 0: not known here, let the dynamic loader judge. */
+	private static int machineOf(String arch) {
+		switch (arch) {
+		case "amd64":
+			return 62;
+		case "aarch64":
+			return 183;
+		case "ppc64le":
+			return 21;
+		case "riscv64":
+			return 243;
+		case "s390x":
+			return 22;
+		default:
+			return 0;
+		}
+	}
+
+	private static String resource() {
+		return "META-INF/native/" + System.getProperty("os.name").toLowerCase(java.util.Locale.ROOT) + "-"
+			+ System.getProperty("os.arch") + "/" + System.mapLibraryName("ibvdev");
+	}
+
+	/** A file that is loaded can be deleted: the mapping stays. */
+	private static boolean triedJar(List<String> failures) {
+		String name = resource();
+		try (InputStream in = NativeLibrary.class.getResourceAsStream("/" + name)) {
+			if (in == null) {
+				failures.add(name + ": the jar has no library for this system");
+				return false;
+			}
+			Path dir = Files.createTempDirectory("ibvdev-");
+			Path file = dir.resolve(System.mapLibraryName("ibvdev"));
+			try {
+				Files.copy(in, file);
+				return tried(file.toString(), failures);
+			} finally {
+				Files.deleteIfExists(file);
+				Files.deleteIfExists(dir);
+			}
+		} catch (IOException e) {
+			failures.add(name + " from the jar, by way of " + System.getProperty("java.io.tmpdir") + ": " + e);
+			return false;
+		}
+	}
+}

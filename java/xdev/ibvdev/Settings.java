@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+package xdev.ibvdev;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Hands the system properties {@code ibvdev.*} to the library. What they mean, and whether they are
+ * well-formed, is the library's to say.
+ */
+final class Settings {
+	private static final String PREFIX = "ibvdev.";
+	/** Properties that are not the library's. */
+	private static final Set<String> OTHERS = Set.of("ibvdev.library", "ibvdev.home", "ibvdev.build");
+	/** The default error handler of MPI ends the job, so one lost rank fails the operations of all. */
+	private static final String DEFAULTS = "fault_scope=job";
+
+	private Settings() {
+	}
+
+	/** "name=value" texts for {@link Native#open}. */
+	static byte[] properties() {
+		StringBuilder list = new StringBuilder();
+		for (String name : new TreeSet<>(System.getProperties().stringPropertyNames())) {
+			if (!name.startsWith(PREFIX) || OTHERS.contains(name) || name.startsWith("ibvdev.test."))
+				continue;
+			String value = System.getProperty(name, "");
+			if (name.indexOf('\0') >= 0 || value.indexOf('\0') >= 0)
+				throw new IllegalArgumentException("system property " + name + " contains a NUL character");
+			list.append(name.substring(PREFIX.length())).append('=').append(value).append('\0');
+		}
+		return list.toString().getBytes(StandardCharsets.UTF_8);
+	}
+
+	/** What this layer prefers to the library's defaults. */
+	static byte[] defaults() {
+		return text(DEFAULTS);
+	}
+
+	/** One text with its NUL. */
+	static byte[] text(String text) {
+		return (text + '\0').getBytes(StandardCharsets.UTF_8);
+	}
+}

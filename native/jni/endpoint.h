@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_JNI_ENDPOINT_H
+#define IBVX_JNI_ENDPOINT_H
+/*
+ * endpoint: the handles by which Java names a struct ibvx.
+ *
+ * A handle is a slot number and a generation, never a pointer.  Every native takes a reference
+ * for as long as it uses the endpoint, so that an operation that races with the close
+ * gets an error and the memory stays until the last one is out.
+ *
+ * Any thread; no locks on endpoint_get() and endpoint_put().
+ */
+#include <stdint.h>
+
+#include "ibvx.h"
+
+/* Takes the endpoint over.  The handle (positive), or -EMFILE with text: *ep stays the caller's. */
+int64_t endpoint_add(struct ibvx *ep);
+
+/* The endpoint with a reference, or NULL: the handle is stale, forged, or being closed
+ * (text set; the error is -ESHUTDOWN). */
+struct ibvx *endpoint_get(int64_t handle);
+/* Gives the reference back. */
+void endpoint_put(int64_t handle);
+
+/* Closes in good order (ibvx_close).  New operations are refused meanwhile; -EBUSY: other threads are still
+ * inside operations after a second; else what ibvx_close() says.  After -EBUSY and -ETIMEDOUT the
+ * handle is valid as before, otherwise it has ended. */
+int endpoint_close(int64_t handle);
+
+/* ibvx_abort() and the end of the handle; an endpoint that threads do not leave
+ * within a second is given up, not freed. Stale handles are ignored. */
+void endpoint_abort(int64_t handle);
+void endpoint_abort_all(void);
+
+#endif

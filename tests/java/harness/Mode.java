@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+package harness;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * How the JVMs of a job are run. Every test of the suite "java" runs in every mode of {@link #all()}.
+ */
+public enum Mode {
+	/** The JDK that runs the tests. */
+	PLAIN,
+	/** The same with {@code -Xcheck:jni}; a warning of the checker fails the job. */
+	CHECK_JNI,
+	/** The newer JDK named by {@code -Dibvdev.test.newer_jdk}, where one was found; a start-up warning fails the job. */
+	NEWER_JDK;
+
+	/**
+	 * The modes that this machine can run.
+	 *
+	 * @return at least PLAIN and CHECK_JNI
+	 */
+	public static List<Mode> all() {
+		List<Mode> modes = new ArrayList<>(List.of(PLAIN, CHECK_JNI));
+		if (newerJdk() != null)
+			modes.add(NEWER_JDK);
+		return modes;
+	}
+
+	/** The home of the newer JDK, or null. */
+	static String newerJdk() {
+		String home = System.getProperty("ibvdev.test.newer_jdk", "");
+		return home.isEmpty() ? null : home;
+	}
+
+	/** The program to start. */
+	String java() {
+		String home = this == NEWER_JDK ? newerJdk() : System.getProperty("java.home");
+		return home + "/bin/java";
+	}
+
+	/** The options that make the mode. */
+	List<String> options() {
+		switch (this) {
+		case CHECK_JNI:
+			return List.of("-Xcheck:jni");
+		case NEWER_JDK:
+			return List.of("--enable-native-access=ALL-UNNAMED");
+		default:
+			return List.of();
+		}
+	}
+
+	/** What this mode forbids in a rank's output: the first forbidden line, or null. */
+	String complaint(String output) {
+		for (String line : output.split("\n")) {
+			boolean checker = line.contains("WARNING in native method") || line.contains("FATAL ERROR in native")
+				|| line.contains("WARNING: JNI local refs");
+			boolean access = this == NEWER_JDK && line.startsWith("WARNING:");
+			if (checker || access)
+				return line;
+		}
+		return null;
+	}
+}
