@@ -181,7 +181,7 @@ public final class IBVRequest extends Request {
 			if (rc == -Native.ECANCELED)
 				cancelled = true;
 			else if (rc < 0)
-				failure = IBVDevice.errorText();
+				failure = Errors.text();
 			else if (receive)
 				received(result);
 			if (status == null || !receive)
@@ -198,7 +198,7 @@ public final class IBVRequest extends Request {
 		if (status == null)
 			status = new Status(0, tag, -1);
 		if (memory == null)
-			IBVDevice.unstage(staging, buffer, result.headBytes());
+			Memory.unstage(staging, buffer, result.headBytes());
 		device.deliver(buffer, status, result);
 	}
 

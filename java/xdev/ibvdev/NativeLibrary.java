@@ -133,7 +133,10 @@ final class NativeLibrary {
 			Path file = dir.resolve(System.mapLibraryName("ibvdev"));
 			try {
 				Files.copy(in, file);
-				return tried(file.toString(), failures);
+				boolean loads = tried(file.toString(), failures);
+				if (!loads)
+					failures.set(failures.size() - 1, "the jar's own copy, as " + failures.get(failures.size() - 1));
+				return loads;
 			} finally {
 				Files.deleteIfExists(file);
 				Files.deleteIfExists(dir);
