@@ -118,56 +118,63 @@ static void test_release_wakes_all_sleepers_in_turn(void **state)
 
 /* Store buffering: each side writes its word, releases a lock of its own, reads the other's
  * word.  If release is a full fence, not both can read the old value. */
-struct buffering {
-	_Atomic int word[2], seen[2], go, done;
-	struct lock lock[2];
-	int rounds;
+#define BATCHES 300
+#define BATCH 1000
+
+struct word {
+	_Alignas(64) _Atomic int value;
 };
 
 struct side {
-	struct buffering *b;
-	int me;
+	struct lock lock;
+	struct word *mine, *others; /* BATCH of each */
+	struct word at;             /* how many batches this side has begun */
+	struct side *other;
+	bool seen[BATCHES][BATCH];
 };
 
 static void *store_then_load(void *arg)
 {
 	struct side *side = arg;
-	struct buffering *b = side->b;
 
-	for (int round = 1; round <= b->rounds; round++) {
-		while (atomic_load(&b->go) != round)
-			sched_yield();
-		lock_acquire(&b->lock[side->me]);
-		atomic_store_explicit(&b->word[side->me], round, memory_order_relaxed);
-		lock_release(&b->lock[side->me]);
-		atomic_store_explicit(&b->seen[side->me],
-				      atomic_load_explicit(&b->word[!side->me], memory_order_relaxed),
-				      memory_order_relaxed);
-		atomic_fetch_add(&b->done, 1);
+	for (int batch = 1; batch <= BATCHES; batch++) {
+		atomic_store(&side->at.value, batch);
+		/* Both begin in the same instant where there are two processors. */
+		for (int spins = 0; atomic_load(&side->other->at.value) < batch; spins++) {
+			if (spins > 1000)
+				sched_yield();
+		}
+		for (int i = 0; i < BATCH; i++) {
+			lock_acquire(&side->lock);
+			atomic_store_explicit(&side->mine[i].value, batch, memory_order_relaxed);
+			lock_release(&side->lock);
+			side->seen[batch - 1][i] =
+				atomic_load_explicit(&side->others[i].value, memory_order_relaxed) >= batch;
+		}
 	}
 	return NULL;
 }
 
 static void test_release_is_a_full_fence(void **state)
 {
-	struct buffering b = {.rounds = 5000};
-	struct side sides[2] = {{&b, 0}, {&b, 1}};
+	static struct word words[2][BATCH];
+	static struct side sides[2];
 	pthread_t threads[2];
-	int both_old = 0;
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, store_then_load, &sides[i]), 0);
-	for (int round = 1; round <= b.rounds; round++) {
-		atomic_store(&b.go, round);
-		while (atomic_load(&b.done) != 2 * round)
-			sched_yield();
-		if (atomic_load(&b.seen[0]) < round && atomic_load(&b.seen[1]) < round)
-			both_old++;
+	for (int i = 0; i < 2; i++) {
+		sides[i].mine = words[i];
+		sides[i].others = words[!i];
+		sides[i].other = &sides[!i];
 	}
 	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, store_then_load, &sides[i]), 0);
+	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(both_old, 0);
+	for (int batch = 0; batch < BATCHES; batch++) {
+		for (int i = 0; i < BATCH; i++)
+			assert_true(sides[0].seen[batch][i] || sides[1].seen[batch][i]);
+	}
 }
 
 static void test_futex_answers(void **state)
