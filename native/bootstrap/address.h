@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_BOOTSTRAP_ADDRESS_H
+#define IBVX_BOOTSTRAP_ADDRESS_H
+/*
+ * address: host names, and TCP sockets on them.  Every socket is non-blocking and close-on-exec.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define ADDRESS_MAX 8
+#define ADDRESS_TEXT_BYTES 64
+
+struct address {
+	struct sockaddr_storage addr;
+	socklen_t len;
+};
+
+struct address_list {
+	struct address at[ADDRESS_MAX];
+	int count;
+};
+
+/* "host:port", "[v6]:port"; *host is allocated.  0, -EINVAL (text), -ENOMEM. */
+int address_split(const char *text, char **host, int *port);
+
+/* Asks the resolver (may block for as long as that does).  0; -EHOSTUNREACH: there is no such host;
+ * -EAGAIN: the resolver has no answer now.  Texts name the host. */
+int address_resolve(struct address_list *list, const char *host, int port);
+
+bool address_is_loopback(const struct address *a);
+/* "127.0.0.1:20000", "[::1]:20000" */
+void address_text(const struct address *a, char out[ADDRESS_TEXT_BYTES]);
+/* The other end of a connection, without its port; "?" if it is gone. */
+void address_peer_text(int fd, char out[ADDRESS_TEXT_BYTES]);
+
+/* Starts a connection: a descriptor, or -errno without a text. */
+int address_connect(const struct address *a);
+/* The result of a started connection once it is writable: 0 or -errno, without a text.  -ECONNREFUSED also
+ * when the socket met itself, which TCP allows on an ephemeral port where nobody listens. */
+int address_connected(int fd);
+
+/* No delay for small frames, and a dead machine is noticed in about 20 s. */
+void address_tune(int fd);
+
+struct address_listener {
+	int fds[ADDRESS_MAX];
+	int count;
+	int port;
+};
+/* Listens on port (0: any) of every interface, or with `loopback` on the loopback addresses of `list`.  0, -EADDRINUSE
+ * or another -errno (text without the port). */
+int address_listen(struct address_listener *l, const struct address_list *list, bool loopback, int port);
+void address_unlisten(struct address_listener *l);
+
+#endif
