@@ -7,6 +7,8 @@
  * A transport gives, per peer, a reliable packet stream in order, and optionally
  * one-sided gets.  It knows nothing of matching, requests or credits.
  *
+ * Every open transport begins with `const struct transport_ops *ops` (struct transport below).
+ *
  * Locking: the core calls every function but ready(), ring() and describe() with its
  * lock held; upcalls (struct transport_sink) happen only inside poll(), on the
  * calling thread, with the lock held.  ready() and ring() are called without it.
@@ -25,7 +27,11 @@
 #include "base/settings.h"
 #include "wire.h"
 
-struct transport;
+struct transport_ops;
+/* First member of every transport's own structure. */
+struct transport {
+	const struct transport_ops *ops;
+};
 
 /* Room for one packet.  Fill hdr (all but stamp) and payload, then commit or discard. */
 struct transport_slot {
@@ -66,6 +72,19 @@ struct transport_watch {
 	void (*remove)(void *monitor, int fd);
 };
 
+/* Peers to look after once the lock is released.  A transport appends (under the lock) whenever it
+ * committed something to a peer, or freed room that a peer may wait for; if the list is full it makes a
+ * full fence and looks at once. */
+#define TRANSPORT_BELLS_MAX 8
+struct transport_bells {
+	int count;
+	struct {
+		struct transport *owner;
+		void *door;
+		void *flag;
+	} bell[TRANSPORT_BELLS_MAX];
+};
+
 struct transport_peer_info {
 	bool same_node;            /* shares memory and process ids with this rank */
 	const void *address;       /* what the peer's transport wrote in address() */
@@ -80,6 +99,7 @@ struct transport_env {
 	const struct log *log;
 	struct transport_sink sink;
 	struct transport_watch watch;
+	struct transport_bells *bells;
 	void *test;                /* the fake transport's fabric; NULL in production */
 };
 
@@ -100,6 +120,11 @@ struct transport_ops {
 	void (*attached)(struct transport *t);
 	/* NULL allowed, half-open allowed.  Never blocks. */
 	void (*close)(struct transport *t);
+	/* Everything that was committed has reached the peer's memory or its adapter, so that closing
+	 * loses nothing.  NULL: always. */
+	bool (*drained)(struct transport *t);
+	/* We leave in good order: from now on our absence is no death (called before close). */
+	void (*leave)(struct transport *t);
 	/* Can peer be reached by this transport? After attach. */
 	bool (*reaches)(const struct transport *t, int peer);
 
@@ -125,11 +150,10 @@ struct transport_ops {
 	 * then sleeps.  disarm(): no longer. */
 	void (*arm)(struct transport *t);
 	void (*disarm)(struct transport *t);
-	/* Called without the lock after the core released it, whenever pending_rings() was true
-	 * under the lock: wakes peers that sleep and for whom something was committed or freed.
-	 * The release of the lock is a full fence.  Any thread. */
-	bool (*pending_rings)(const struct transport *t);
-	void (*ring)(struct transport *t);
+	/* Called without the lock for each bell that the transport had put on env.bells under the lock:
+	 * wakes the peer behind `door` if it sleeps and `flag` (may be NULL) is set.  The release of the lock was a full
+	 * fence between what was committed or freed and this look. Any thread. */
+	void (*ring)(struct transport *t, void *door, void *flag);
 	/* The futex word on which this endpoint sleeps and which others wake; NULL: the transport has none, its arm()
 	 * uses a watched fd and the core's own bell.  At most one transport of an endpoint has one. */
 	uint32_t *(*bell)(struct transport *t);

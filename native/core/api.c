@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/* Sends, receives and probes of ibvx.h; complete_api.c has waiting and testing. */
+#include "core/api.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "core/arrive.h"
+#include "core/complete.h"
+#include "core/flow.h"
+#include "core/peer.h"
+#include "core/recv.h"
+#include "core/send.h"
+#include "core/wait.h"
+
+static int api_check_rank(const struct ibvx *ep, int rank, const char *what)
+{
+	if (rank >= 0 && rank < ep->size)
+		return 0;
+	return error_set(-EINVAL, "%s %d is not a rank of this job: 0 to %d are", what, rank, ep->size - 1);
+}
+
+static int api_check_source(const struct ibvx *ep, int source)
+{
+	return source == IBVX_ANY_SOURCE ? 0 : api_check_rank(ep, source, "source");
+}
+
+int api_check_open(const struct ibvx *ep)
+{
+	if (!ep->closing && !ep->aborted)
+		return 0;
+	return error_set(-ESHUTDOWN, "the endpoint of rank %d is closed or closing", ep->rank);
+}
+
+static int api_check_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest)
+{
+	int rc = api_check_rank(ep, dest, "destination");
+
+	if (rc)
+		return rc;
+	if ((!buf->head && buf->head_bytes) || (!buf->body && buf->body_bytes))
+		return error_set(-EINVAL, "a send of %zu + %zu bytes from a NULL address", buf->head_bytes,
+				 buf->body_bytes);
+	return 0;
+}
+
+static bool api_request_done(struct ibvx *ep, void *arg)
+{
+	const struct request *r = arg;
+
+	(void)ep;
+	return atomic_load_explicit(&r->done, memory_order_acquire);
+}
+
+/* Waits for a request of a blocking call. Lock held. */
+int api_wait_request(struct ibvx *ep, struct request *r, struct ibvx_status *status)
+{
+	struct waiter w = {0};
+	int rc = 0;
+
+	if (r->state != REQ_DONE) {
+		r->waiter = &w;
+		rc = wait_until(ep, &w, api_request_done, r, -1);
+		r->waiter = NULL;
+	}
+	return rc ? rc : complete_consume(ep, r, status);
+}
+
+static struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+				    bool sync)
+{
+	struct request *r = request_get(&ep->requests, REQ_SEND, REQ_QUEUED);
+
+	if (!r)
+		return NULL;
+	r->peer = &ep->peers[dest];
+	r->base[0] = (char *)(uintptr_t)buf->head;
+	r->base[1] = (char *)(uintptr_t)buf->body;
+	r->bytes[0] = buf->head_bytes;
+	r->bytes[1] = buf->body_bytes;
+	r->context = context;
+	r->source = dest;
+	r->tag = tag;
+	r->user = buf->user;
+	r->sync = sync;
+	return r;
+}
+
+static int api_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync)
+{
+	int rc = api_check_send(ep, buf, dest);
+	struct request *r;
+
+	if (rc)
+		return rc;
+	core_lock(ep);
+	rc = api_check_open(ep);
+	if (rc == 0)
+		rc = peer_check(&ep->peers[dest]);
+	if (rc == 0 && !sync)
+		rc = send_at_once(&ep->peers[dest], buf, tag, context);
+	if (rc) {
+		core_unlock(ep);
+		return rc < 0 ? rc : 0;
+	}
+	r = api_new_send(ep, buf, dest, tag, context, sync);
+	if (!r) {
+		core_unlock(ep);
+		return -ENOMEM;
+	}
+	r->blocking = true;
+	send_start(r);
+	rc = api_wait_request(ep, r, NULL);
+	core_unlock(ep);
+	return rc;
+}
+
+int ibvx_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context)
+{
+	return api_send(ep, buf, dest, tag, context, false);
+}
+
+int ibvx_ssend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context)
+{
+	return api_send(ep, buf, dest, tag, context, true);
+}
+
+static int api_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+		     ibvx_req *req)
+{
+	int rc = api_check_send(ep, buf, dest);
+	struct request *r = NULL;
+
+	*req = IBVX_REQ_NULL;
+	if (rc)
+		return rc;
+	core_lock(ep);
+	rc = api_check_open(ep);
+	if (rc == 0)
+		rc = peer_check(&ep->peers[dest]);
+	if (rc == 0) {
+		r = api_new_send(ep, buf, dest, tag, context, sync);
+		if (!r)
+			rc = -ENOMEM;
+	}
+	if (rc == 0) {
+		*req = request_handle(r);
+		rc = sync ? 0 : send_at_once(r->peer, buf, tag, context);
+		if (rc > 0)
+			complete_request(ep, r, 0);
+		else if (rc == 0)
+			send_start(r);
+		else
+			complete_request(ep, r, rc);
+		rc = 0;
+	}
+	core_unlock(ep);
+	return rc;
+}
+
+int ibvx_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, ibvx_req *req)
+{
+	return api_isend(ep, buf, dest, tag, context, false, req);
+}
+
+int ibvx_issend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, ibvx_req *req)
+{
+	return api_isend(ep, buf, dest, tag, context, true, req);
+}
+
+static int api_check_recv(const struct ibvx_rbuf *buf)
+{
+	if (!buf->base && buf->capacity_bytes)
+		return error_set(-EINVAL, "a receive of up to %zu bytes to a NULL address", buf->capacity_bytes);
+	return 0;
+}
+
+static struct request *api_new_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context)
+{
+	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
+
+	if (!r)
+		return NULL;
+	r->base[0] = buf->base;
+	r->capacity = buf->capacity_bytes;
+	r->split = buf->split;
+	r->context = context;
+	r->source = source;
+	r->tag = tag;
+	return r;
+}
+
+/* Posts a receive, or takes *message if it is not NULL. Lock held. */
+static int api_start_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
+			  struct umsg *message, bool blocking, struct request **out)
+{
+	struct request *r = api_new_recv(ep, buf, source, tag, context);
+
+	if (!r)
+		return -ENOMEM;
+	r->blocking = blocking;
+	*out = r;
+	if (message)
+		recv_extracted(ep, r, message);
+	else
+		recv_post(ep, r);
+	return 0;
+}
+
+int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
+	      struct ibvx_status *status)
+{
+	struct request *r;
+	int rc = api_check_source(ep, source);
+
+	if (rc == 0)
+		rc = api_check_recv(buf);
+	if (rc)
+		return rc;
+	core_lock(ep);
+	rc = api_check_open(ep);
+	if (rc == 0)
+		rc = api_start_recv(ep, buf, source, tag, context, NULL, true, &r);
+	if (rc == 0)
+		rc = api_wait_request(ep, r, status);
+	core_unlock(ep);
+	return rc;
+}
+
+int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context, ibvx_req *req)
+{
+	struct request *r;
+	int rc = api_check_source(ep, source);
+
+	*req = IBVX_REQ_NULL;
+	if (rc == 0)
+		rc = api_check_recv(buf);
+	if (rc)
+		return rc;
+	core_lock(ep);
+	rc = api_check_open(ep);
+	if (rc == 0)
+		rc = api_start_recv(ep, buf, source, tag, context, NULL, false, &r);
+	if (rc == 0)
+		*req = request_handle(r);
+	core_unlock(ep);
+	return rc;
+}
+
+static void api_probe_status(const struct umsg *u, struct ibvx_status *status)
+{
+	if (!status)
+		return;
+	*status = (struct ibvx_status){.source = u->peer->rank,
+				       .tag = u->tag,
+				       .context = u->context,
+				       .head_bytes = u->bytes[0],
+				       .body_bytes = u->bytes[1],
+				       .user = u->user};
+}
+
+/* One look, with progress if the first finds nothing. 1, 0, or why it is hopeless. Lock held. */
+static int api_look(struct ibvx *ep, int source, int tag, int context, struct umsg **out)
+{
+	struct peer *gone;
+
+	*out = recv_peek(ep, source, tag, context);
+	if (!*out && wait_progress(ep) > 0)
+		*out = recv_peek(ep, source, tag, context);
+	if (*out)
+		return 1;
+	flow_starve_source(ep, source);
+	gone = recv_hopeless(ep, source);
+	if (!gone)
+		return 0;
+	gone->reported = true;
+	return gone->state == PEER_FAILED
+		       ? error_set(gone->fail_code, "%s", gone->why ? gone->why : "the peer failed")
+		       : error_set(-EPIPE, "rank %d has finished: no message of it will come any more", gone->rank);
+}
+
+/* iprobe and improbe: message == NULL leaves it in the queue. */
+static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message,
+		      struct ibvx_status *status)
+{
+	struct request *r = NULL;
+	struct umsg *u;
+	int rc = api_check_source(ep, source);
+
+	if (rc)
+		return rc;
+	core_lock(ep);
+	rc = api_check_open(ep);
+	if (rc == 0)
+		rc = api_look(ep, source, tag, context, &u);
+	if (rc == 1 && message) {
+		r = request_get(&ep->requests, REQ_PROBED, REQ_MESSAGE);
+		rc = r ? 1 : -ENOMEM;
+	}
+	if (rc == 1)
+		api_probe_status(u, status);
+	if (r) {
+		recv_extract(ep, u);
+		r->message = u;
+		r->peer = u->peer;
+		*message = request_handle(r);
+	}
+	core_unlock(ep);
+	if (rc == 0)
+		wait_idle_test(ep);
+	return rc;
+}
+
+int ibvx_iprobe(struct ibvx *ep, int source, int tag, int context, struct ibvx_status *status)
+{
+	return api_iprobe(ep, source, tag, context, NULL, status);
+}
+
+int ibvx_improbe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message,
+		 struct ibvx_status *status)
+{
+	*message = IBVX_REQ_NULL;
+	return api_iprobe(ep, source, tag, context, message, status);
+}
+
+struct api_probe {
+	int source, tag, context, found;
+	struct umsg *message;
+};
+
+static bool api_probed(struct ibvx *ep, void *arg)
+{
+	struct api_probe *a = arg;
+
+	a->message = recv_peek(ep, a->source, a->tag, a->context);
+	if (a->message || recv_hopeless(ep, a->source))
+		return true;
+	flow_starve_source(ep, a->source);
+	return false;
+}
+
+int ibvx_probe(struct ibvx *ep, int source, int tag, int context, struct ibvx_status *status)
+{
+	struct api_probe a = {source, tag, context, 0, NULL};
+	struct waiter w = {.wants_message = true};
+	struct umsg *u;
+	int rc = api_check_source(ep, source);
+
+	if (rc)
+		return rc;
+	core_lock(ep);
+	rc = api_check_open(ep);
+	if (rc == 0) {
+		recv_interest(ep, source, 1);
+		rc = wait_until(ep, &w, api_probed, &a, -1);
+		recv_interest(ep, source, -1);
+	}
+	if (rc == 0)
+		rc = api_look(ep, source, tag, context, &u);
+	if (rc == 1)
+		api_probe_status(u, status);
+	core_unlock(ep);
+	return rc > 0 ? 0 : rc;
+}
+
+/* Takes the message out of its handle; the handle is gone. Lock held. */
+static struct umsg *api_take_message(struct ibvx *ep, ibvx_req *message)
+{
+	struct request *r = request_find(&ep->requests, *message);
+	struct umsg *u;
+
+	if (!r || r->state != REQ_MESSAGE) {
+		error_set(-EINVAL, "%#llx is not the handle of a probed message", (unsigned long long)*message);
+		return NULL;
+	}
+	u = r->message;
+	r->message = NULL;
+	request_put(&ep->requests, r);
+	*message = IBVX_REQ_NULL;
+	return u;
+}
+
+static int api_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, bool blocking,
+		     struct request **out)
+{
+	int rc = api_check_recv(buf);
+	struct umsg *u;
+
+	if (rc == 0)
+		rc = api_check_open(ep);
+	if (rc)
+		return rc;
+	u = api_take_message(ep, message);
+	if (!u)
+		return -EINVAL;
+	rc = api_start_recv(ep, buf, u->peer->rank, u->tag, u->context, u, blocking, out);
+	if (rc)
+		recv_discard(ep, u);
+	return rc;
+}
+
+int ibvx_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, struct ibvx_status *status)
+{
+	struct request *r;
+	int rc;
+
+	core_lock(ep);
+	rc = api_mrecv(ep, message, buf, true, &r);
+	if (rc == 0)
+		rc = api_wait_request(ep, r, status);
+	core_unlock(ep);
+	return rc;
+}
+
+int ibvx_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, ibvx_req *req)
+{
+	struct request *r;
+	int rc;
+
+	*req = IBVX_REQ_NULL;
+	core_lock(ep);
+	rc = api_mrecv(ep, message, buf, false, &r);
+	if (rc == 0)
+		*req = request_handle(r);
+	core_unlock(ep);
+	return rc;
+}

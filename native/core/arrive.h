@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_CORE_ARRIVE_H
+#define IBVX_CORE_ARRIVE_H
+/*
+ * arrive: packets come in, are checked, and meet their receive (the upcalls of struct
+ * transport_sink, declared in recv.h), and what recv.c and arrive.c say to each other.
+ * The caller holds the core's lock.
+ */
+#include "core/core.h"
+
+/* What an envelope says, whatever carried it. */
+struct recv_envelope {
+	int tag;
+	uint64_t user;
+	size_t head, body;
+	uint32_t id;
+};
+
+/* The posted receive that this envelope matches, taken out of the tables, or NULL. */
+struct request *recv_match(struct ibvx *ep, struct peer *p, int context, int tag);
+
+/* Tells r what it has matched. 0, -EMSGSIZE (the message is dropped) or -ENOMEM. */
+int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e);
+
+/* Queues an unexpected message and wakes those who probe. */
+void recv_store(struct ibvx *ep, struct umsg *u);
+
+/* r has matched an announcement: gets it, asks for the stream, or (error) declines it. */
+void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const void *desc, size_t desc_bytes);
+
+/* The peer whose end forbids a receive or probe of this source to wait, or NULL. */
+struct peer *recv_hopeless(struct ibvx *ep, int source);
+
+#endif

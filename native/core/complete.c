@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/complete.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+
+void complete_released(struct ibvx *ep, struct request *r)
+{
+	if (r->state == REQ_DONE && !r->owes && (r->consumed || r->detached))
+		request_put(&ep->requests, r);
+}
+
+void complete_request(struct ibvx *ep, struct request *r, int error)
+{
+	enum req_state before = r->state;
+
+	if (!request_set_state(r, REQ_DONE)) {
+		log_error(&ep->log, "request %u cannot complete in state %s", r->slot, request_state_name(before));
+		return;
+	}
+	r->error = error;
+	if (r->exposed) {
+		r->peer->transport->ops->unexpose(r->peer->transport, r->peer->rank, request_handle(r));
+		r->exposed = false;
+	}
+	if (error && r->split && r->base[1]) {
+		free(r->base[1]);
+		r->base[1] = NULL;
+	}
+	atomic_store_explicit(&r->done, 1, memory_order_release);
+	if (r->detached) {
+		if (r->split)
+			free(r->base[1]);
+		complete_released(ep, r);
+		return;
+	}
+	if (!r->blocking)
+		list_append(&ep->finished, &r->finished);
+	wait_on_complete(ep, r);
+}
+
+static int complete_text(const struct ibvx *ep, const struct request *r)
+{
+	switch (r->error) {
+	case 0:
+		return 0;
+	case -EMSGSIZE:
+		return error_set(r->error,
+				 "a message of %zu bytes from rank %d (tag %d, context %d) is longer than the "
+				 "receive buffer of %zu bytes: receive it into a larger buffer (probe tells the size)",
+				 r->split ? r->bytes[0] : request_total(r), r->peer->rank, r->tag, r->context,
+				 r->capacity);
+	case -ECANCELED:
+		return error_set(r->error, "the receive was cancelled");
+	case -EPIPE:
+		return error_set(r->error, "rank %d has finished: %s", r->peer->rank,
+				 r->kind == REQ_RECV ? "the message that this receive waits for will not come"
+						     : "it will not receive this message");
+	case -ENOMEM:
+		return error_set(r->error, "no memory for a message of %zu bytes", request_total(r));
+	default:
+		break;
+	}
+	if (ep->fault_job && ep->failed_rank >= 0)
+		return error_set(r->error, "%s", ep->peers[ep->failed_rank].why);
+	if (r->peer && r->peer->why) {
+		r->peer->reported = true;
+		return error_set(r->error, "%s", r->peer->why);
+	}
+	return error_sys(r->error, "message %s rank %d", r->kind == REQ_RECV ? "from" : "to",
+			 r->peer ? r->peer->rank : r->source);
+}
+
+int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status)
+{
+	int error = complete_text(ep, r);
+
+	if (status) {
+		*status = (struct ibvx_status){
+			.source = r->peer ? r->peer->rank : r->source,
+			.tag = r->tag,
+			.context = r->context,
+			.error = error,
+			.head_bytes = r->bytes[0],
+			.body_bytes = r->bytes[1],
+			.user = r->user,
+			.body = r->split ? r->base[1] : NULL,
+		};
+	} else if (r->split) {
+		free(r->base[1]);
+	}
+	list_remove(&r->finished);
+	r->waiter = NULL;
+	r->consumed = true;
+	complete_released(ep, r);
+	return error;
+}

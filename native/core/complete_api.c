@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* wait, test, waitany, peek, cancel, free of ibvx.h */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "core/api.h"
+#include "core/complete.h"
+#include "core/recv.h"
+#include "core/wait.h"
+
+/* The request behind a handle that may be waited for, or NULL with the text set. Lock held. */
+static struct request *api_find(struct ibvx *ep, ibvx_req req)
+{
+	struct request *r = request_find(&ep->requests, req);
+
+	if (!r || r->state == REQ_MESSAGE || r->blocking) {
+		error_set(-EINVAL,
+			  "%#llx is not a pending request of rank %d: it was never valid or is already complete",
+			  (unsigned long long)req, ep->rank);
+		return NULL;
+	}
+	if (r->waiter) {
+		error_set(-EINVAL, "another thread already waits for request %#llx", (unsigned long long)req);
+		return NULL;
+	}
+	return r;
+}
+
+static int api_null_request(struct ibvx_status *status)
+{
+	if (status)
+		*status = (struct ibvx_status){.source = IBVX_ANY_SOURCE, .tag = IBVX_ANY_TAG};
+	return 0;
+}
+
+int ibvx_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
+{
+	struct request *r;
+	int rc = -EINVAL;
+
+	if (*req == IBVX_REQ_NULL)
+		return api_null_request(status);
+	core_lock(ep);
+	r = api_find(ep, *req);
+	if (r) {
+		rc = api_wait_request(ep, r, status);
+		if (!ep->aborted || rc != -ESHUTDOWN)
+			*req = IBVX_REQ_NULL;
+	}
+	core_unlock(ep);
+	return rc;
+}
+
+int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
+{
+	struct request *r;
+	int rc = -EINVAL;
+
+	if (*req == IBVX_REQ_NULL) {
+		api_null_request(status);
+		return 1;
+	}
+	core_lock(ep);
+	r = api_find(ep, *req);
+	if (r) {
+		if (r->state != REQ_DONE)
+			wait_progress(ep);
+		rc = 0;
+		if (r->state == REQ_DONE) {
+			rc = complete_consume(ep, r, status);
+			rc = rc ? rc : 1;
+			*req = IBVX_REQ_NULL;
+		}
+	}
+	core_unlock(ep);
+	if (rc == 0)
+		wait_idle_test(ep);
+	return rc;
+}
+
+struct api_any {
+	int count;
+	const ibvx_req *reqs;
+	int found;
+};
+
+static bool api_any_done(struct ibvx *ep, void *arg)
+{
+	struct api_any *a = arg;
+
+	for (int i = 0; i < a->count; i++) {
+		struct request *r = request_find(&ep->requests, a->reqs[i]);
+
+		if (r && r->state == REQ_DONE) {
+			a->found = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Marks all requests as waited for by w, or none. Returns how many there are, or -EINVAL. */
+static int api_any_mark(struct ibvx *ep, int count, const ibvx_req reqs[], struct waiter *w)
+{
+	int live = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct request *r;
+
+		if (reqs[i] == IBVX_REQ_NULL)
+			continue;
+		r = api_find(ep, reqs[i]);
+		if (!r) {
+			for (int j = 0; j < i; j++) {
+				r = request_find(&ep->requests, reqs[j]);
+				if (r && r->waiter == w)
+					r->waiter = NULL;
+			}
+			return -EINVAL;
+		}
+		r->waiter = w;
+		live++;
+	}
+	return live;
+}
+
+int ibvx_waitany(struct ibvx *ep, int count, ibvx_req reqs[], struct ibvx_status *status)
+{
+	struct api_any a = {count, reqs, -1};
+	struct waiter w = {0};
+	int rc;
+
+	core_lock(ep);
+	rc = api_any_mark(ep, count, reqs, &w);
+	if (rc == 0)
+		rc = error_set(-ENOENT, "waitany over %d null requests", count);
+	if (rc > 0) {
+		rc = wait_until(ep, &w, api_any_done, &a, -1);
+		for (int i = 0; i < count; i++) {
+			struct request *r = request_find(&ep->requests, reqs[i]);
+
+			if (r && r->waiter == &w)
+				r->waiter = NULL;
+		}
+	}
+	if (rc == 0) {
+		complete_consume(ep, request_find(&ep->requests, reqs[a.found]), status);
+		reqs[a.found] = IBVX_REQ_NULL;
+		rc = a.found;
+	}
+	core_unlock(ep);
+	return rc;
+}
+
+static bool api_peeked(struct ibvx *ep, void *arg)
+{
+	struct request **out = arg;
+
+	for (struct list *l = ep->finished.prev; l != &ep->finished; l = l->prev) {
+		struct request *r = LIST_ITEM(l, struct request, finished);
+
+		if (r->waiter)
+			continue;
+		*out = r;
+		return true;
+	}
+	return false;
+}
+
+int ibvx_peek(struct ibvx *ep, ibvx_req *req)
+{
+	struct waiter w = {.wants_any = true};
+	struct request *r = NULL;
+	int rc;
+
+	*req = IBVX_REQ_NULL;
+	core_lock(ep);
+	rc = api_check_open(ep);
+	if (rc == 0)
+		rc = wait_until(ep, &w, api_peeked, &r, -1);
+	if (rc == 0) {
+		list_remove(&r->finished);
+		*req = request_handle(r);
+	}
+	core_unlock(ep);
+	return rc;
+}
+
+int ibvx_cancel(struct ibvx *ep, ibvx_req req)
+{
+	struct request *r;
+	int rc = 0;
+
+	core_lock(ep);
+	r = request_find(&ep->requests, req);
+	if (!r || r->state == REQ_MESSAGE || r->blocking)
+		rc = error_set(-EINVAL, "%#llx is not a pending request of rank %d", (unsigned long long)req, ep->rank);
+	else if (r->kind == REQ_SEND)
+		rc = error_set(-EOPNOTSUPP, "a send cannot be cancelled: receive it, or close the endpoint");
+	else if (r->state != REQ_POSTED)
+		rc = error_set(-EBUSY, "the receive has matched already: wait for it");
+	if (rc == 0) {
+		recv_unpost(ep, r);
+		complete_request(ep, r, -ECANCELED);
+	}
+	core_unlock(ep);
+	return rc;
+}
+
+int ibvx_request_free(struct ibvx *ep, ibvx_req *req)
+{
+	struct request *r;
+	int rc = -EINVAL;
+
+	if (*req == IBVX_REQ_NULL)
+		return 0;
+	core_lock(ep);
+	r = request_find(&ep->requests, *req);
+	if (r && r->state == REQ_MESSAGE) {
+		struct umsg *u = r->message;
+
+		r->message = NULL;
+		request_put(&ep->requests, r);
+		recv_discard(ep, u);
+		rc = 0;
+	} else {
+		r = api_find(ep, *req);
+	}
+	if (rc && r) {
+		rc = 0;
+		if (r->state == REQ_DONE) {
+			complete_consume(ep, r, NULL);
+		} else {
+			r->detached = true;
+		}
+	}
+	if (rc == 0)
+		*req = IBVX_REQ_NULL;
+	core_unlock(ep);
+	return rc;
+}
+
+void ibvx_free(void *memory)
+{
+	free(memory);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_CORE_CORE_H
+#define IBVX_CORE_CORE_H
+/*
+ * core: the endpoint (struct ibvx) and its peers.
+ *
+ * One lock guards everything here but the fields marked otherwise.  Nothing under the lock waits
+ * for another process, calls into Java, or copies more than a bounded piece of memory.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "bootstrap/bootstrap.h"
+#include "core/list.h"
+#include "core/match.h"
+#include "core/request.h"
+#include "ibvx.h"
+#include "transport/transport.h"
+
+struct monitor;
+struct life;
+
+/* An unexpected message: an envelope that found no posted receive. */
+struct umsg {
+	struct match_node node[MATCH_CLASSES];
+	struct list link;      /* arrival order */
+	struct peer *peer;
+	int32_t context, tag;
+	uint64_t user;
+	size_t bytes[2];       /* head, body */
+	uint64_t at;           /* eager: bytes that have arrived */
+	size_t cost;           /* of the eager window */
+	uint32_t id;           /* the sender's request, for ACK, CTS, FIN */
+	bool sync;
+	bool rts;              /* a rendezvous: no payload here */
+	bool lost;             /* there was no memory for the payload: receiving it fails */
+	uint8_t desc_bytes;    /* rts: descriptors, in payload */
+	uint64_t payload[];
+};
+
+enum peer_state {
+	PEER_OPEN,
+	PEER_CLOSED, /* said BYE */
+	PEER_FAILED,
+};
+
+/* Where the fragments of the peer's open eager message go. */
+enum inflow { INFLOW_NONE, INFLOW_REQUEST, INFLOW_UNEXPECTED, INFLOW_DROP };
+
+struct peer {
+	struct ibvx *ep;
+	int rank;
+	bool same_node;
+	enum peer_state state;
+	struct transport *transport;
+	size_t payload_max;
+	size_t eager_max;      /* largest eager message to this peer */
+
+	/* outgoing (PROTOCOL.md section 1) */
+	struct list controls, sends, streams;
+	struct list busy;      /* in the endpoint's list while something is left to go out */
+	bool owes_stalled, owes_bye, said_bye;
+	bool talked;           /* anything was ever sent to it or came from it */
+	bool streams_first;    /* whose turn it is: streams or sends */
+	int doomed;            /* an error of reserve(): the next poll fails the peer with it */
+	bool reported;         /* PEER_FAILED: some operation has told its caller */
+
+	/* our eager window at the peer */
+	int64_t credit, window;
+	bool stalled_told;
+	uint64_t credit_in;    /* all credit ever received, */
+	/* the peer's window here */
+	uint64_t freed, debt;
+	uint64_t owes_credit;
+	uint64_t credit_out;   /* and ever sent: tells a stale STALLED */
+	bool stalled;          /* the peer holds sends back */
+	int interest;          /* posted receives and probes that name this peer */
+
+	enum inflow inflow;
+	struct request *inflow_request;
+	struct umsg *inflow_umsg;
+	uint64_t inflow_at, inflow_total;
+	size_t inflow_cost;
+
+	bool no_get;           /* a get turned out to be impossible */
+	int fail_code;
+	char *why;             /* PEER_FAILED: the text */
+
+	uint64_t eager_out, eager_in, rndv_out, rndv_in, bytes_out, bytes_in;
+	uint64_t unexpected_in, stalls, grants, gets, streams_in;
+};
+
+/* One thread inside a blocking call. */
+struct waiter {
+	struct list link;
+	_Atomic uint32_t signal; /* the futex word: 1 = look again */
+	bool sleeping;           /* on signal */
+	bool on_bell;            /* on the bell, perhaps no longer as the poller */
+	bool background;         /* the progress thread */
+	bool wants_any;          /* peek: signal at any completion */
+	bool wants_message;      /* probe: signal at any unexpected arrival */
+};
+
+struct ibvx {
+	struct lock lock;
+	int rank, size;
+	char job_id[33];
+	struct log log;
+	struct settings *settings;
+	struct bootstrap *bootstrap;
+	struct life *life;         /* what ibvx_open made; NULL for a test's endpoint */
+	struct monitor *monitor;
+
+	struct transport *transports[8];
+	int transport_count;
+	struct transport_bells bells;
+	struct peer *peers;
+	struct list busy;
+	_Atomic int busy_count;
+
+	struct request_table requests;
+	struct match_table posted[MATCH_CLASSES];
+	struct match_table unexpected[MATCH_CLASSES];
+	bool unexpected_used[MATCH_CLASSES];
+	struct list arrivals;
+	uint64_t unexpected_count, unexpected_bytes;
+	uint64_t order;
+	int interest_any;          /* posted receives and probes with ANY_SOURCE */
+
+	struct list finished;      /* completed, not yet shown by peek or consumed; newest last */
+
+	/* waiting (wait.c) */
+	struct list waiters;
+	struct waiter *poller;     /* holds the token */
+	bool asleep;               /* the poller is in futex_wait on the bell */
+	struct transport *bell_owner;
+	uint32_t *bell;
+	uint32_t own_bell;
+	int64_t spin_ns, yield_ns;
+	bool oversubscribed;
+	uint32_t idle_tests;
+	pthread_t progress_thread;
+	bool progress_running;
+	struct waiter progress_waiter;
+
+	size_t psl, window;
+	bool fault_job;
+	int failed_rank;           /* the first rank that died, or -1 */
+	int users;                 /* threads inside a blocking call */
+	bool closing;              /* ibvx_close is at work: new operations are refused */
+	bool aborted;              /* every blocking call is to return */
+	int open_peers;            /* remote peers in PEER_OPEN */
+	uint64_t polls, sleeps, wakes;
+};
+
+/* Takes and releases the lock; the release looks after the bells of peers. */
+static inline void core_lock(struct ibvx *ep)
+{
+	lock_acquire(&ep->lock);
+}
+
+void core_unlock_bells(struct ibvx *ep);
+
+static inline void core_unlock(struct ibvx *ep)
+{
+	if (ep->bells.count || ep->asleep)
+		core_unlock_bells(ep);
+	else
+		lock_release(&ep->lock);
+}
+
+/* What a test, or ibvx_open, builds an endpoint from. */
+struct core_config {
+	int rank, size;
+	const char *job_id;
+	const struct settings *settings;              /* copied by reference: must outlive the endpoint */
+	const struct transport_ops *const *transports; /* NULL-terminated, best first */
+	const char *node_id;
+	void *test;                                    /* transport_env.test */
+	bool monitor;                                  /* start the monitor thread */
+};
+
+/* Opens the transports; no bootstrap.  0 or -errno; *out NULL then. */
+int core_open(struct ibvx **out, const struct core_config *cfg);
+
+/* This rank's address blob: core parameters and those of all transports. Length or -errno. */
+int core_address(struct ibvx *ep, void *out, size_t size);
+
+struct core_peer_info {
+	bool same_node;
+	const void *address; /* as core_address wrote it on that rank */
+	size_t address_bytes;
+};
+
+/* Everybody's addresses are known: peers[size]. */
+int core_attach(struct ibvx *ep, const struct core_peer_info *peers);
+/* Every rank has attached: communication may begin. */
+int core_attached(struct ibvx *ep);
+
+/* Frees everything; no flushing, no goodbye. NULL allowed. */
+void core_free(struct ibvx *ep);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/flow.h"
+
+#include "core/peer.h"
+
+/* What was freed goes back to the peer. */
+static void flow_return(struct peer *p)
+{
+	p->owes_credit += p->freed;
+	p->freed = 0;
+	p->stalled = false;
+	peer_flush(p);
+}
+
+void flow_release(struct peer *p, size_t cost)
+{
+	size_t repaid = cost < p->debt ? cost : (size_t)p->debt;
+
+	p->debt -= repaid;
+	p->freed += cost - repaid;
+	/* a stalled peer waits for any little, the others for a worthwhile sum */
+	if (p->freed >= p->ep->window / 4 || (p->stalled && p->freed >= FLOW_ENVELOPE))
+		flow_return(p);
+}
+
+void flow_starve(struct peer *p)
+{
+	uint64_t grant;
+
+	if (!p->stalled || p->state != PEER_OPEN)
+		return;
+	grant = FLOW_GRANT + p->debt;
+	p->debt += grant;
+	p->freed += grant;
+	p->grants++;
+	flow_return(p);
+}
+
+void flow_starve_source(struct ibvx *ep, int source)
+{
+	if (source != IBVX_ANY_SOURCE) {
+		flow_starve(&ep->peers[source]);
+		return;
+	}
+	for (int r = 0; r < ep->size; r++)
+		flow_starve(&ep->peers[r]);
+}
+
+void flow_on_stalled(struct peer *p, uint64_t credit_seen)
+{
+	if (credit_seen != p->credit_out + p->owes_credit)
+		return; /* crossed our credit: the peer will speak up again if that does not suffice */
+	p->stalled = true;
+	p->stalls++;
+	if (p->freed >= FLOW_ENVELOPE)
+		flow_return(p);
+	else if (p->interest > 0 || p->ep->interest_any > 0)
+		flow_starve(p);
+}
+
+bool flow_on_credit(struct peer *p, uint64_t bytes)
+{
+	if (bytes > INT64_MAX / 2 || p->credit > INT64_MAX / 2)
+		return false;
+	p->credit += (int64_t)bytes;
+	p->credit_in += bytes;
+	p->stalled_told = false;
+	p->owes_stalled = false;
+	peer_flush(p);
+	return true;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_CORE_FLOW_H
+#define IBVX_CORE_FLOW_H
+/*
+ * flow: the eager window, which bounds what a peer can make this rank store
+ * (PROTOCOL.md section 4).  The caller holds the core's lock.
+ */
+#include "core/core.h"
+
+/* What a stored envelope is charged, payload aside: about what a struct umsg takes. */
+#define FLOW_ENVELOPE 512u
+/* What a starved receiver grants at first; it doubles while it goes on starving. */
+#define FLOW_GRANT (64u * FLOW_ENVELOPE)
+
+static inline size_t flow_cost(size_t payload)
+{
+	return FLOW_ENVELOPE + payload;
+}
+
+/* May an eager message / an envelope go out now? */
+static inline bool flow_allows_eager(const struct peer *p, size_t payload)
+{
+	/* what was granted to a starved receiver is for envelopes alone */
+	int64_t have = p->credit < p->window ? p->credit : p->window;
+
+	return have >= (int64_t)flow_cost(payload) + p->window / 4;
+}
+
+static inline bool flow_allows_envelope(const struct peer *p)
+{
+	return p->credit >= (int64_t)FLOW_ENVELOPE;
+}
+
+/* Largest eager message that a window of this size can carry. */
+static inline size_t flow_eager_max(size_t window)
+{
+	return window / 2 - FLOW_ENVELOPE;
+}
+
+/* A message of this cost has left our memory (or never entered it). */
+void flow_release(struct peer *p, size_t cost);
+/* The peer says that it holds sends back, having seen so much credit in all. */
+void flow_on_stalled(struct peer *p, uint64_t credit_seen);
+/* The peer gave credit. false: nonsense. */
+bool flow_on_credit(struct peer *p, uint64_t bytes);
+/* A receive or probe that may be meant for the peer found nothing: if the peer is
+ * stalled, let more of its envelopes come. */
+void flow_starve(struct peer *p);
+/* The same for a source that may be a wildcard. */
+void flow_starve_source(struct ibvx *ep, int source);
+
+#endif

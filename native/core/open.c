@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/core.h"
+#include "core/flow.h"
+#include "core/monitor.h"
+#include "core/peer.h"
+#include "core/recv.h"
+#include "core/wait.h"
+
+#define OPEN_ADDRESS_MAX 1024u
+
+/* What every rank says about itself; the transports' blobs follow, each with its name. */
+struct open_address {
+	uint32_t wire_version;
+	uint32_t byte_order; /* 0x01020304 as this host writes it */
+	uint64_t window;
+	uint32_t transport_count;
+	uint32_t pad;
+};
+
+struct open_blob {
+	char name[12];
+	uint32_t bytes;
+};
+
+static int open_tables(struct ibvx *ep)
+{
+	int rc = request_table_init(&ep->requests);
+
+	for (int c = 0; c < MATCH_CLASSES && rc == 0; c++) {
+		rc = match_table_init(&ep->posted[c]);
+		if (rc == 0)
+			rc = match_table_init(&ep->unexpected[c]);
+	}
+	ep->unexpected_used[MATCH_EXACT] = true;
+	return rc;
+}
+
+/* Is the name in the setting's list? An empty list in a test means all. */
+static bool open_wanted(const struct settings *s, const char *name)
+{
+	const char *at = settings_text(s, SETTING_TRANSPORTS);
+	size_t len = strlen(name);
+
+	while (*at) {
+		size_t n = strcspn(at, ", ");
+
+		if (n == len && strncmp(at, name, n) == 0)
+			return true;
+		at += n;
+		at += strspn(at, ", ");
+	}
+	return false;
+}
+
+static int open_transports(struct ibvx *ep, const struct core_config *cfg)
+{
+	struct transport_env env = {
+		.rank = ep->rank,
+		.size = ep->size,
+		.job_id = ep->job_id,
+		.node_id = cfg->node_id ? cfg->node_id : "0",
+		.settings = ep->settings,
+		.log = &ep->log,
+		.sink = {ep, recv_on_packet, recv_on_get, recv_on_down},
+		.watch = {ep->monitor, monitor_add, monitor_remove},
+		.bells = &ep->bells,
+		.test = cfg->test,
+	};
+
+	for (int i = 0; cfg->transports[i]; i++) {
+		const struct transport_ops *ops = cfg->transports[i];
+		struct transport *t = NULL;
+		int rc;
+
+		if (!cfg->test && !open_wanted(ep->settings, ops->name))
+			continue;
+		if (ep->transport_count == (int)(sizeof(ep->transports) / sizeof(ep->transports[0])))
+			return error_set(-EINVAL, "more than %d transports", ep->transport_count);
+		rc = ops->open(&t, &env);
+		if (rc < 0)
+			return error_prefix(rc, "transport %s", ops->name);
+		ep->transports[ep->transport_count++] = t;
+	}
+	return ep->transport_count ? 0 : error_set(-EINVAL, "the setting transports=\"%s\" names no transport",
+						   settings_text(ep->settings, SETTING_TRANSPORTS));
+}
+
+int core_open(struct ibvx **out, const struct core_config *cfg)
+{
+	struct ibvx *ep = calloc(1, sizeof(*ep));
+	int rc;
+
+	*out = NULL;
+	if (!ep)
+		return error_set(-ENOMEM, "no memory for an endpoint");
+	ep->rank = cfg->rank;
+	ep->size = cfg->size;
+	ep->settings = (struct settings *)(uintptr_t)cfg->settings;
+	ep->failed_rank = -1;
+	ep->open_peers = cfg->size - 1;
+	ep->psl = (size_t)settings_int(ep->settings, SETTING_PSL);
+	ep->window = (size_t)settings_int(ep->settings, SETTING_EAGER_WINDOW);
+	ep->fault_job = strcmp(settings_text(ep->settings, SETTING_FAULT_SCOPE), "job") == 0;
+	memcpy(ep->job_id, cfg->job_id, strnlen(cfg->job_id, sizeof(ep->job_id) - 1));
+	list_init(&ep->busy);
+	list_init(&ep->arrivals);
+	list_init(&ep->finished);
+	list_init(&ep->waiters);
+	list_init(&ep->requests.free);
+	rc = log_open(&ep->log, (enum log_level)settings_int(ep->settings, SETTING_LOG),
+		      settings_text(ep->settings, SETTING_LOG_FILE), ep->rank);
+	ep->peers = calloc((size_t)ep->size, sizeof(*ep->peers));
+	if (rc == 0 && !ep->peers)
+		rc = error_set(-ENOMEM, "no memory for %d peers", ep->size);
+	for (int r = 0; rc == 0 && r < ep->size; r++)
+		peer_init(&ep->peers[r], ep, r);
+	if (rc == 0)
+		rc = open_tables(ep);
+	if (rc == 0 && cfg->monitor)
+		rc = monitor_open(&ep->monitor, ep);
+	if (rc == 0)
+		rc = open_transports(ep, cfg);
+	if (rc < 0) {
+		core_free(ep);
+		return rc;
+	}
+	*out = ep;
+	return 0;
+}
+
+int core_address(struct ibvx *ep, void *out, size_t size)
+{
+	struct open_address head = {.wire_version = WIRE_VERSION,
+				    .byte_order = 0x01020304,
+				    .window = ep->window,
+				    .transport_count = (uint32_t)ep->transport_count};
+	unsigned char blob[OPEN_ADDRESS_MAX];
+	size_t at = sizeof(head);
+
+	if (size < sizeof(head))
+		return error_set(-ENOBUFS, "an address needs more than %zu bytes", size);
+	memcpy(out, &head, sizeof(head));
+	for (int i = 0; i < ep->transport_count; i++) {
+		const struct transport_ops *ops = ep->transports[i]->ops;
+		struct open_blob b = {.bytes = 0};
+		int n;
+
+		core_lock(ep);
+		n = ops->address(ep->transports[i], blob, sizeof(blob));
+		core_unlock(ep);
+		if (n < 0)
+			return n;
+		if (at + sizeof(b) + (size_t)n > size)
+			return error_set(-ENOBUFS, "an address needs more than %zu bytes", size);
+		strncpy(b.name, ops->name, sizeof(b.name) - 1);
+		b.bytes = (uint32_t)n;
+		memcpy((char *)out + at, &b, sizeof(b));
+		memcpy((char *)out + at + sizeof(b), blob, (size_t)n);
+		at += sizeof(b) + (size_t)n;
+	}
+	return (int)at;
+}
+
+/* The blob of the named transport in a peer's address; false: it has none. */
+static bool open_blob_of(const struct core_peer_info *peer, const char *name, struct transport_peer_info *out)
+{
+	size_t at = sizeof(struct open_address);
+	struct open_blob b;
+
+	while (at + sizeof(b) <= peer->address_bytes) {
+		memcpy(&b, (const char *)peer->address + at, sizeof(b));
+		at += sizeof(b);
+		if (b.bytes > peer->address_bytes - at)
+			return false;
+		if (strncmp(b.name, name, sizeof(b.name)) == 0) {
+			*out = (struct transport_peer_info){peer->same_node, (const char *)peer->address + at,
+							    b.bytes};
+			return true;
+		}
+		at += b.bytes;
+	}
+	return false;
+}
+
+static int open_check_peer(struct ibvx *ep, int rank, const struct core_peer_info *info)
+{
+	struct peer *p = &ep->peers[rank];
+	struct open_address a;
+
+	if (info->address_bytes < sizeof(a))
+		return error_set(-EPROTO, "rank %d sent an address of %zu bytes", rank, info->address_bytes);
+	memcpy(&a, info->address, sizeof(a));
+	if (a.wire_version != WIRE_VERSION || a.byte_order != 0x01020304)
+		return error_set(-EPROTO,
+				 "rank %d speaks protocol version %u (byte order %#x), this rank %u: "
+				 "install the same ibvdev everywhere",
+				 rank, a.wire_version, a.byte_order, WIRE_VERSION);
+	if (a.window < 4 * FLOW_ENVELOPE || a.window > INT64_MAX / 4)
+		return error_set(-EPROTO, "rank %d has an eager_window of %llu bytes", rank,
+				 (unsigned long long)a.window);
+	p->same_node = info->same_node;
+	p->window = (int64_t)a.window;
+	p->credit = p->window;
+	p->eager_max = flow_eager_max((size_t)a.window);
+	if (p->eager_max > ep->psl)
+		p->eager_max = ep->psl;
+	else if (p->eager_max < ep->psl)
+		log_info(&ep->log, "messages to rank %d above %zu bytes use rendezvous: half of its eager_window", rank,
+			 p->eager_max);
+	return 0;
+}
+
+int core_attach(struct ibvx *ep, const struct core_peer_info *peers)
+{
+	struct transport_peer_info *infos = calloc((size_t)ep->size, sizeof(*infos));
+	int rc = infos ? 0 : error_set(-ENOMEM, "no memory for %d addresses", ep->size);
+
+	for (int r = 0; rc == 0 && r < ep->size; r++)
+		rc = open_check_peer(ep, r, &peers[r]);
+	core_lock(ep);
+	for (int i = 0; rc == 0 && i < ep->transport_count; i++) {
+		struct transport *t = ep->transports[i];
+
+		for (int r = 0; r < ep->size; r++) {
+			infos[r] = (struct transport_peer_info){0};
+			open_blob_of(&peers[r], t->ops->name, &infos[r]);
+		}
+		rc = t->ops->attach(t, infos);
+		if (rc < 0) {
+			error_prefix(rc, "transport %s", t->ops->name);
+			break;
+		}
+		if (t->ops->bell && t->ops->bell(t)) {
+			ep->bell = t->ops->bell(t);
+			ep->bell_owner = t;
+		}
+	}
+	core_unlock(ep);
+	if (!ep->bell)
+		ep->bell = &ep->own_bell;
+	free(infos);
+	return rc;
+}
+
+int core_attached(struct ibvx *ep)
+{
+	int local = 0;
+
+	core_lock(ep);
+	for (int i = 0; i < ep->transport_count; i++)
+		ep->transports[i]->ops->attached(ep->transports[i]);
+	for (int r = 0; r < ep->size; r++) {
+		struct peer *p = &ep->peers[r];
+
+		for (int i = 0; i < ep->transport_count && !p->transport; i++) {
+			if (ep->transports[i]->ops->reaches(ep->transports[i], r))
+				p->transport = ep->transports[i];
+		}
+		if (!p->transport) {
+			core_unlock(ep);
+			return error_set(-EHOSTUNREACH,
+					 "no transport of \"%s\" reaches rank %d: ibvdev-info says what each can do",
+					 settings_text(ep->settings, SETTING_TRANSPORTS), r);
+		}
+		p->payload_max = p->transport->ops->payload_max(p->transport, r);
+		local += p->same_node;
+	}
+	core_unlock(ep);
+	if (ep->monitor) {
+		int rc = monitor_start(ep->monitor);
+
+		if (rc < 0)
+			return rc;
+	}
+	return wait_open(ep, local);
+}
+
+void core_free(struct ibvx *ep)
+{
+	if (!ep)
+		return;
+	wait_close(ep);
+	monitor_close(ep->monitor);
+	recv_free_all(ep);
+	for (int i = ep->transport_count - 1; i >= 0; i--)
+		ep->transports[i]->ops->close(ep->transports[i]);
+	for (int r = 0; ep->peers && r < ep->size; r++)
+		peer_fini(&ep->peers[r]);
+	free(ep->peers);
+	for (int c = 0; c < MATCH_CLASSES; c++) {
+		match_table_fini(&ep->posted[c]);
+		match_table_fini(&ep->unexpected[c]);
+	}
+	request_table_fini(&ep->requests);
+	log_close(&ep->log);
+	free(ep);
+}

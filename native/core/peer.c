@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/peer.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/complete.h"
+#include "core/recv.h"
+#include "core/send.h"
+#include "core/wait.h"
+
+/* Packets that one flush sends at most, so that the lock is not held for long. */
+#define PEER_FLUSH_MAX 16
+
+void peer_init(struct peer *p, struct ibvx *ep, int rank)
+{
+	*p = (struct peer){.ep = ep, .rank = rank};
+	list_init(&p->controls);
+	list_init(&p->sends);
+	list_init(&p->streams);
+	list_init(&p->busy);
+}
+
+void peer_fini(struct peer *p)
+{
+	free(p->why);
+	p->why = NULL;
+}
+
+bool peer_idle(const struct peer *p)
+{
+	return list_empty(&p->controls) && list_empty(&p->sends) && list_empty(&p->streams) &&
+	       p->owes_credit == 0 && !p->owes_stalled && !p->owes_bye;
+}
+
+void peer_busy(struct peer *p)
+{
+	if (!list_empty(&p->busy))
+		return;
+	list_append(&p->ep->busy, &p->busy);
+	atomic_fetch_add_explicit(&p->ep->busy_count, 1, memory_order_relaxed);
+}
+
+static void peer_not_busy(struct peer *p)
+{
+	if (list_empty(&p->busy))
+		return;
+	list_remove(&p->busy);
+	atomic_fetch_sub_explicit(&p->ep->busy_count, 1, memory_order_relaxed);
+}
+
+int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from, uint64_t value)
+{
+	struct transport_slot slot;
+	int rc = p->transport->ops->reserve(p->transport, p->rank, 0, &slot);
+
+	if (rc < 0)
+		return rc;
+	p->talked = true;
+	slot.hdr->kind = (uint8_t)kind;
+	slot.hdr->flags = 0;
+	slot.hdr->len = 0;
+	slot.hdr->ctl = (struct wire_ctl){.id = id, .from = from, .value = value};
+	p->transport->ops->commit(p->transport, p->rank, &slot);
+	return 0;
+}
+
+/* The control packets of requests, then those of the peer itself. */
+static int peer_flush_controls(struct peer *p, int *sent)
+{
+	int rc;
+
+	while (!list_empty(&p->controls)) {
+		struct request *r = LIST_ITEM(p->controls.next, struct request, link);
+
+		rc = peer_control(p, (enum wire_kind)r->owes, r->remote, request_wire_id(r), 0);
+		if (rc < 0)
+			return rc;
+		(*sent)++;
+		list_remove(&r->link);
+		r->owes = 0;
+		complete_released(p->ep, r);
+	}
+	if (p->owes_credit) {
+		rc = peer_control(p, WIRE_CREDIT, 0, 0, p->owes_credit);
+		if (rc < 0)
+			return rc;
+		p->credit_out += p->owes_credit;
+		p->owes_credit = 0;
+		(*sent)++;
+	}
+	if (p->owes_stalled) {
+		rc = peer_control(p, WIRE_STALLED, 0, 0, p->credit_in);
+		if (rc < 0)
+			return rc;
+		p->owes_stalled = false;
+		(*sent)++;
+	}
+	return 0;
+}
+
+static int peer_flush_sends(struct peer *p, int *sent)
+{
+	while (!list_empty(&p->sends) && *sent < PEER_FLUSH_MAX) {
+		int rc = send_emit(LIST_ITEM(p->sends.next, struct request, link));
+
+		if (rc == -ENOBUFS) { /* no credit: envelopes wait, the rest goes on */
+			if (p->stalled_told)
+				return 0;
+			p->stalled_told = true;
+			p->owes_stalled = true;
+			return peer_flush_controls(p, sent);
+		}
+		if (rc < 0)
+			return rc;
+		(*sent)++;
+	}
+	return 0;
+}
+
+static int peer_flush_streams(struct peer *p, int *sent)
+{
+	while (!list_empty(&p->streams) && *sent < PEER_FLUSH_MAX) {
+		struct request *r = LIST_ITEM(p->streams.next, struct request, link);
+		int rc = send_stream(r);
+
+		if (rc < 0)
+			return rc;
+		(*sent)++;
+		if (r->state == REQ_STREAMING) { /* next one's turn */
+			list_remove(&r->link);
+			list_append(&p->streams, &r->link);
+		}
+	}
+	return 0;
+}
+
+/* Sends and streams take turns in going first, so that neither fills the ring for good. */
+static int peer_flush_payload(struct peer *p, int *sent)
+{
+	int rc;
+
+	if (list_empty(&p->streams))
+		return peer_flush_sends(p, sent);
+	p->streams_first = !p->streams_first;
+	if (p->streams_first) {
+		rc = peer_flush_streams(p, sent);
+		return rc ? rc : peer_flush_sends(p, sent);
+	}
+	rc = peer_flush_sends(p, sent);
+	return rc ? rc : peer_flush_streams(p, sent);
+}
+
+static int peer_flush_bye(struct peer *p, int *sent)
+{
+	int rc;
+
+	if (!p->owes_bye || !list_empty(&p->sends) || !list_empty(&p->streams))
+		return 0;
+	rc = peer_control(p, WIRE_BYE, 0, 0, 0);
+	if (rc == 0) {
+		p->owes_bye = false;
+		p->said_bye = true;
+		(*sent)++;
+	}
+	return rc;
+}
+
+int peer_flush(struct peer *p)
+{
+	int sent = 0, rc;
+
+	if (p->state != PEER_OPEN) {
+		peer_not_busy(p);
+		return 0;
+	}
+	if (p->doomed)
+		return 0;
+	rc = peer_flush_controls(p, &sent);
+	if (rc == 0)
+		rc = peer_flush_payload(p, &sent);
+	if (rc == 0)
+		rc = peer_flush_bye(p, &sent);
+	if (rc < 0 && rc != -EAGAIN) {
+		/* callers hold requests of this peer: the next poll ends them */
+		p->doomed = rc;
+		free(p->why);
+		p->why = strdup(error_text());
+		wait_kick(p->ep);
+		rc = -EAGAIN;
+	}
+	/* sends that wait for credit alone need no polling: CREDIT flushes */
+	if (rc == 0 && list_empty(&p->streams) && (list_empty(&p->sends) || p->stalled_told))
+		peer_not_busy(p);
+	else
+		peer_busy(p);
+	return sent;
+}
+
+void peer_owe(struct request *r, enum wire_kind kind)
+{
+	struct peer *p = r->peer;
+
+	if (p->state != PEER_OPEN)
+		return;
+	if (list_empty(&p->controls) && peer_control(p, kind, r->remote, request_wire_id(r), 0) == 0)
+		return;
+	r->owes = (uint8_t)kind;
+	list_append(&p->controls, &r->link);
+	peer_busy(p);
+}
+
+int peer_check(const struct peer *p)
+{
+	const struct ibvx *ep = p->ep;
+
+	if (ep->fault_job && ep->failed_rank >= 0)
+		p = &ep->peers[ep->failed_rank];
+	switch (p->state) {
+	case PEER_OPEN:
+		return 0;
+	case PEER_CLOSED:
+		return error_set(-EPIPE, "rank %d has finished: nothing can be sent to it or received from it any more",
+				 p->rank);
+	case PEER_FAILED:
+		return error_set(p->fail_code, "%s", p->why ? p->why : "the peer failed");
+	}
+	return -EINVAL;
+}
+
+/* Does the end of p (code) end r too? */
+static bool peer_concerns(const struct peer *p, const struct request *r, int code)
+{
+	if (r->state == REQ_DONE || r->state == REQ_FREE)
+		return false;
+	if (code != -EPIPE && p->ep->fault_job)
+		return r->state != REQ_MESSAGE;
+	if (r->state == REQ_POSTED && r->source == IBVX_ANY_SOURCE)
+		return code != -EPIPE || p->ep->open_peers == 0;
+	if (r->state == REQ_POSTED)
+		return r->source == p->rank;
+	if (r->state == REQ_MESSAGE)
+		return false; /* decided when it is received */
+	return r->peer == p;
+}
+
+/* Every request that the end of p ends, through the same door as success. */
+static void peer_end_requests(struct peer *p, int code)
+{
+	struct ibvx *ep = p->ep;
+	uint32_t slots = ep->requests.chunk_count * REQUEST_CHUNK;
+
+	for (uint32_t i = 0; i < slots; i++) {
+		struct request *r = request_at(&ep->requests, i);
+
+		if (!r)
+			continue;
+		if (r->owes && r->peer == p) {
+			list_remove(&r->link);
+			r->owes = 0;
+			complete_released(ep, r);
+			if (r->state == REQ_FREE)
+				continue;
+		}
+		if (!peer_concerns(p, r, code))
+			continue;
+		if (r->state == REQ_POSTED)
+			recv_unpost(ep, r);
+		if (r->state == REQ_GETTING)
+			r->peer->transport->ops->get_cancel(r->peer->transport, r->peer->rank,
+							    request_handle(r));
+		if (r->peer && r->peer->inflow_request == r) {
+			r->peer->inflow = INFLOW_DROP;
+			r->peer->inflow_request = NULL;
+		}
+		list_remove(&r->link);
+		if (r->kind == REQ_RECV)
+			r->peer = p;
+		complete_request(ep, r, code);
+	}
+}
+
+static void peer_gone(struct peer *p, enum peer_state state)
+{
+	if (p->state == PEER_OPEN && p->rank != p->ep->rank)
+		p->ep->open_peers--;
+	p->state = state;
+	p->owes_credit = 0;
+	p->owes_stalled = false;
+	p->owes_bye = false;
+	peer_not_busy(p);
+}
+
+void peer_on_bye(struct peer *p)
+{
+	if (p->state != PEER_OPEN)
+		return;
+	log_debug(&p->ep->log, "rank %d has finished", p->rank);
+	peer_gone(p, PEER_CLOSED);
+	peer_end_requests(p, -EPIPE);
+	wait_signal_all(p->ep);
+}
+
+void peer_fail(struct peer *p, int code, const char *why)
+{
+	struct ibvx *ep = p->ep;
+
+	if (p->state != PEER_OPEN || p->rank == ep->rank)
+		return;
+	log_warn(&ep->log, "rank %d failed: %s", p->rank, why);
+	if (why != p->why) {
+		free(p->why);
+		p->why = strdup(why);
+	}
+	p->fail_code = code;
+	if (ep->failed_rank < 0)
+		ep->failed_rank = p->rank;
+	peer_gone(p, PEER_FAILED);
+	p->transport->ops->forget(p->transport, p->rank);
+	peer_end_requests(p, code);
+	wait_signal_all(ep);
+}
+
+void peer_broken(struct peer *p, const char *fmt, ...)
+{
+	char what[200], why[320];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	snprintf(why, sizeof(why), "rank %d broke the protocol (%s): do all ranks run the same version of ibvdev?",
+		 p->rank, what);
+	peer_fail(p, -EPROTO, why);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/recv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/arrive.h"
+#include "core/complete.h"
+#include "core/flow.h"
+#include "core/peer.h"
+#include "core/wait.h"
+
+static enum match_class recv_class(int source, int tag)
+{
+	return match_class_of(source == IBVX_ANY_SOURCE, tag == IBVX_ANY_TAG);
+}
+
+/* The tables of wildcard classes are filled when the first wildcard of that class is used. */
+static void recv_index(struct ibvx *ep, enum match_class c)
+{
+	ep->unexpected_used[c] = true;
+	for (struct list *l = ep->arrivals.next; l != &ep->arrivals; l = l->next) {
+		struct umsg *u = LIST_ITEM(l, struct umsg, link);
+
+		match_append(&ep->unexpected[c], &u->node[c],
+			     match_key_of(c, u->context, u->peer->rank, u->tag), u->node[0].order);
+	}
+}
+
+void recv_store(struct ibvx *ep, struct umsg *u)
+{
+	uint64_t order = ep->order++;
+
+	for (int c = 0; c < MATCH_CLASSES; c++) {
+		u->node[c].next = NULL;
+		if (!ep->unexpected_used[c])
+			continue;
+		match_append(&ep->unexpected[c], &u->node[c],
+			     match_key_of((enum match_class)c, u->context, u->peer->rank, u->tag), order);
+	}
+	list_append(&ep->arrivals, &u->link);
+	ep->unexpected_count++;
+	u->peer->unexpected_in++;
+	wait_on_message(ep);
+}
+
+struct umsg *recv_peek(struct ibvx *ep, int source, int tag, int context)
+{
+	enum match_class c = recv_class(source, tag);
+	struct match_node *n;
+
+	if (list_empty(&ep->arrivals))
+		return NULL;
+	if (!ep->unexpected_used[c])
+		recv_index(ep, c);
+	n = match_first(&ep->unexpected[c], match_key_of(c, context, source, tag));
+	return n ? LIST_ITEM(n - c, struct umsg, node) : NULL;
+}
+
+void recv_extract(struct ibvx *ep, struct umsg *u)
+{
+	for (int c = 0; c < MATCH_CLASSES; c++)
+		match_remove(&ep->unexpected[c], &u->node[c]);
+	list_remove(&u->link);
+	ep->unexpected_count--;
+}
+
+void recv_interest(struct ibvx *ep, int source, int by)
+{
+	if (source == IBVX_ANY_SOURCE)
+		ep->interest_any += by;
+	else
+		ep->peers[source].interest += by;
+}
+
+/* A wildcard receive that finds nothing must learn of every death once, and must not wait
+ * when nobody is left to send. */
+static struct peer *recv_bad_news(struct ibvx *ep)
+{
+	if (ep->failed_rank < 0 && (ep->open_peers > 0 || ep->size == 1))
+		return NULL;
+	for (int r = 0; r < ep->size; r++) {
+		if (ep->peers[r].state == PEER_FAILED && !ep->peers[r].reported)
+			return &ep->peers[r];
+	}
+	if (ep->open_peers > 0)
+		return NULL;
+	for (int r = 0; r < ep->size; r++) {
+		if (ep->peers[r].state != PEER_OPEN)
+			return &ep->peers[r];
+	}
+	return NULL;
+}
+
+/* The peer whose end forbids this receive or probe to wait, or NULL. */
+struct peer *recv_hopeless(struct ibvx *ep, int source)
+{
+	if (ep->fault_job && ep->failed_rank >= 0)
+		return &ep->peers[ep->failed_rank];
+	if (source == IBVX_ANY_SOURCE)
+		return recv_bad_news(ep);
+	return ep->peers[source].state == PEER_OPEN ? NULL : &ep->peers[source];
+}
+
+void recv_post(struct ibvx *ep, struct request *r)
+{
+	struct umsg *u = recv_peek(ep, r->source, r->tag, r->context);
+	enum match_class c = recv_class(r->source, r->tag);
+	struct peer *gone;
+
+	if (u) {
+		recv_extract(ep, u);
+		recv_extracted(ep, r, u);
+		return;
+	}
+	gone = recv_hopeless(ep, r->source);
+	if (gone) {
+		r->peer = gone;
+		complete_request(ep, r, gone->state == PEER_CLOSED ? -EPIPE : gone->fail_code);
+		return;
+	}
+	match_append(&ep->posted[c], &r->node, match_key_of(c, r->context, r->source, r->tag), ep->order++);
+	recv_interest(ep, r->source, 1);
+	flow_starve_source(ep, r->source);
+}
+
+void recv_unpost(struct ibvx *ep, struct request *r)
+{
+	if (!r->node.next)
+		return;
+	match_remove(&ep->posted[recv_class(r->source, r->tag)], &r->node);
+	recv_interest(ep, r->source, -1);
+}
+
+struct request *recv_match(struct ibvx *ep, struct peer *p, int context, int tag)
+{
+	struct match_node *best = NULL;
+
+	for (int c = 0; c < MATCH_CLASSES; c++) {
+		struct match_node *n;
+
+		if (!ep->posted[c].entry_count)
+			continue;
+		n = match_first(&ep->posted[c], match_key_of((enum match_class)c, context, p->rank, tag));
+		if (n && (!best || n->order < best->order))
+			best = n;
+	}
+	if (!best)
+		return NULL;
+	recv_unpost(ep, LIST_ITEM(best, struct request, node));
+	return LIST_ITEM(best, struct request, node);
+}
+
+int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e)
+{
+	r->peer = p;
+	r->tag = e->tag;
+	r->user = e->user;
+	r->remote = e->id;
+	r->bytes[0] = e->head;
+	r->bytes[1] = e->body;
+	if ((r->split ? e->head : e->head + e->body) > r->capacity)
+		return -EMSGSIZE;
+	if (r->split && e->body > 0) {
+		r->base[1] = malloc(e->body);
+		if (!r->base[1])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Fills in the get for a matched rendezvous. */
+static int recv_start_get(struct request *r, const void *desc, size_t desc_bytes)
+{
+	struct peer *p = r->peer;
+	struct transport_get get = {
+		.cookie = request_handle(r),
+		.desc = desc,
+		.desc_bytes = desc_bytes,
+		.local = {{r->base[0], r->bytes[0]},
+			  {r->split ? r->base[1] : r->base[0] + r->bytes[0], r->bytes[1]}},
+	};
+
+	return p->transport->ops->get(p->transport, p->rank, &get);
+}
+
+void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const void *desc, size_t desc_bytes)
+{
+	struct peer *p = r->peer;
+	size_t total = request_total(r);
+
+	p->rndv_in++;
+	if (error || total == 0) {
+		peer_owe(r, WIRE_FIN);
+		complete_request(ep, r, error);
+		return;
+	}
+	if (desc_bytes > 0 && !p->no_get && p->transport->ops->get_pays(p->transport, p->rank, total)) {
+		request_set_state(r, REQ_GETTING);
+		if (recv_start_get(r, desc, desc_bytes) == 0) {
+			p->gets++;
+			return;
+		}
+	}
+	request_set_state(r, REQ_FILLING);
+	r->at = 0;
+	p->streams_in++;
+	peer_owe(r, WIRE_CTS);
+}
+
+/* The tail of a fragmented message that was unexpected so far goes to r from now on. */
+static void recv_redirect(struct request *r, struct umsg *u, int error)
+{
+	struct peer *p = u->peer;
+
+	if (p->inflow_umsg != u)
+		return;
+	p->inflow_umsg = NULL;
+	p->inflow = error ? INFLOW_DROP : INFLOW_REQUEST;
+	p->inflow_request = error ? NULL : r;
+}
+
+static void recv_eager(struct ibvx *ep, struct request *r, struct umsg *u, int error)
+{
+	struct peer *p = u->peer;
+	bool whole = u->at == u->bytes[0] + u->bytes[1];
+
+	if (u->lost && !error)
+		error = -ENOMEM;
+	if (!error && u->at)
+		request_write(r, 0, u->payload, u->at);
+	r->at = u->at;
+	if (!whole && p->state != PEER_OPEN) {
+		error = error ? error : p->fail_code ? p->fail_code : -EPIPE;
+	} else if (!whole) {
+		recv_redirect(r, u, error);
+	} else {
+		flow_release(p, u->cost);
+	}
+	if (u->sync)
+		peer_owe(r, WIRE_ACK);
+	if (whole || error)
+		complete_request(ep, r, error);
+	else
+		request_set_state(r, REQ_FILLING);
+}
+
+void recv_extracted(struct ibvx *ep, struct request *r, struct umsg *u)
+{
+	struct recv_envelope e = {
+		.tag = u->tag, .user = u->user, .head = u->bytes[0], .body = u->bytes[1], .id = u->id};
+	struct peer *p = u->peer;
+	int error = recv_accept(r, p, &e);
+
+	if (!u->rts) {
+		recv_eager(ep, r, u, error);
+	} else if (p->state != PEER_OPEN) {
+		complete_request(ep, r, p->state == PEER_CLOSED ? -EPIPE : p->fail_code);
+	} else {
+		flow_release(p, u->cost);
+		recv_rendezvous(ep, r, error, u->payload, u->desc_bytes);
+	}
+	free(u);
+}
+
+void recv_discard(struct ibvx *ep, struct umsg *u)
+{
+	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
+
+	if (!r)
+		return;
+	r->detached = true;
+	r->context = u->context;
+	r->source = u->peer->rank;
+	r->capacity = 0;
+	recv_extracted(ep, r, u);
+}
+
+void recv_free_all(struct ibvx *ep)
+{
+	while (!list_empty(&ep->arrivals)) {
+		struct umsg *u = LIST_ITEM(ep->arrivals.next, struct umsg, link);
+
+		list_remove(&u->link);
+		free(u);
+	}
+	for (uint32_t i = 0; i < ep->requests.chunk_count * REQUEST_CHUNK; i++) {
+		struct request *r = request_at(&ep->requests, i);
+
+		if (!r)
+			continue;
+		free(r->message);
+		if (r->kind == REQ_RECV && r->split && !r->consumed)
+			free(r->base[1]);
+	}
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define BIT(s) (1u << (s))
+
+/* legal[from] has a bit for each state that may follow */
+static const uint16_t request_legal[REQ_STATE_COUNT] = {
+	[REQ_FREE] = 0,
+	[REQ_QUEUED] = BIT(REQ_PUSHING) | BIT(REQ_WAIT_ACK) | BIT(REQ_WAIT_CTS) | BIT(REQ_DONE),
+	[REQ_PUSHING] = BIT(REQ_WAIT_ACK) | BIT(REQ_DONE),
+	[REQ_WAIT_ACK] = BIT(REQ_DONE),
+	[REQ_WAIT_CTS] = BIT(REQ_STREAMING) | BIT(REQ_DONE),
+	[REQ_STREAMING] = BIT(REQ_DONE),
+	[REQ_POSTED] = BIT(REQ_FILLING) | BIT(REQ_GETTING) | BIT(REQ_DONE),
+	[REQ_FILLING] = BIT(REQ_DONE),
+	[REQ_GETTING] = BIT(REQ_FILLING) | BIT(REQ_DONE),
+	[REQ_MESSAGE] = BIT(REQ_POSTED) | BIT(REQ_DONE),
+	[REQ_DONE] = BIT(REQ_FREE),
+};
+
+static const char *const request_names[REQ_STATE_COUNT] = {
+	[REQ_FREE] = "free",           [REQ_QUEUED] = "queued",       [REQ_PUSHING] = "pushing",
+	[REQ_WAIT_ACK] = "wait-ack",   [REQ_WAIT_CTS] = "wait-cts",   [REQ_STREAMING] = "streaming",
+	[REQ_POSTED] = "posted",       [REQ_FILLING] = "filling",     [REQ_GETTING] = "getting",
+	[REQ_MESSAGE] = "message",     [REQ_DONE] = "done",
+};
+
+const char *request_state_name(enum req_state s)
+{
+	return request_names[s];
+}
+
+bool request_set_state(struct request *r, enum req_state to)
+{
+	if (!(request_legal[r->state] & BIT(to)))
+		return false;
+	r->state = to;
+	return true;
+}
+
+int request_table_init(struct request_table *t)
+{
+	*t = (struct request_table){0};
+	list_init(&t->free);
+	t->chunks = calloc(REQUEST_SLOTS_MAX / REQUEST_CHUNK, sizeof(*t->chunks));
+	return t->chunks ? 0 : error_set(-ENOMEM, "no memory for the request table");
+}
+
+void request_table_fini(struct request_table *t)
+{
+	for (uint32_t i = 0; i < t->chunk_count; i++)
+		free(t->chunks[i]);
+	free(t->chunks);
+	*t = (struct request_table){0};
+	list_init(&t->free);
+}
+
+static int request_table_grow(struct request_table *t)
+{
+	struct request *chunk;
+
+	if (t->chunk_count >= REQUEST_SLOTS_MAX / REQUEST_CHUNK)
+		return error_set(-ENOMEM, "%u requests are pending, the most one rank can have: complete some first",
+				 REQUEST_SLOTS_MAX);
+	chunk = calloc(REQUEST_CHUNK, sizeof(*chunk));
+	if (!chunk)
+		return error_set(-ENOMEM, "no memory for more than %u pending requests", t->live_count);
+	for (uint32_t i = 0; i < REQUEST_CHUNK; i++) {
+		chunk[i].slot = t->chunk_count * REQUEST_CHUNK + i;
+		chunk[i].generation = 1;
+		list_append(&t->free, &chunk[i].link);
+	}
+	t->chunks[t->chunk_count++] = chunk;
+	return 0;
+}
+
+struct request *request_get(struct request_table *t, enum req_kind kind, enum req_state state)
+{
+	struct request *r;
+
+	if (list_empty(&t->free) && request_table_grow(t) != 0)
+		return NULL;
+	r = LIST_ITEM(t->free.next, struct request, link);
+	list_remove(&r->link);
+	t->live_count++;
+	r->state = state;
+	r->kind = kind;
+	atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+	r->sync = false;
+	r->acked = false;
+	r->blocking = false;
+	r->detached = false;
+	r->consumed = false;
+	r->exposed = false;
+	r->split = false;
+	r->owes = 0;
+	r->peer = NULL;
+	r->waiter = NULL;
+	list_init(&r->finished);
+	r->base[0] = NULL;
+	r->base[1] = NULL;
+	r->bytes[0] = 0;
+	r->bytes[1] = 0;
+	r->at = 0;
+	r->error = 0;
+	r->user = 0;
+	r->message = NULL;
+	r->node.next = NULL;
+	return r;
+}
+
+void request_put(struct request_table *t, struct request *r)
+{
+	list_remove(&r->link);
+	list_remove(&r->finished);
+	r->state = REQ_FREE;
+	r->generation = (r->generation + 1) & 0x7fffffffu;
+	if (r->generation == 0)
+		r->generation = 1;
+	t->live_count--;
+	/* last in, first out: its lines are warm */
+	r->link.next = t->free.next;
+	r->link.prev = &t->free;
+	t->free.next->prev = &r->link;
+	t->free.next = &r->link;
+}
+
+struct request *request_at(const struct request_table *t, uint32_t slot)
+{
+	struct request *r;
+
+	if (slot >= t->chunk_count * REQUEST_CHUNK)
+		return NULL;
+	r = &t->chunks[slot / REQUEST_CHUNK][slot % REQUEST_CHUNK];
+	return r->state == REQ_FREE ? NULL : r;
+}
+
+struct request *request_find(const struct request_table *t, ibvx_req handle)
+{
+	uint32_t slot = (uint32_t)handle - 1u;
+	struct request *r = request_at(t, slot);
+
+	if (!r || r->generation != (uint32_t)(handle >> 32) || r->consumed || r->detached)
+		return NULL;
+	return r;
+}
+
+struct request *request_find_wire(const struct request_table *t, uint32_t id)
+{
+	struct request *r = request_at(t, id & (REQUEST_SLOTS_MAX - 1));
+
+	return r && (r->generation & 0xff) == id >> 24 ? r : NULL;
+}
+
+void request_read(const struct request *r, uint64_t at, void *to, size_t len)
+{
+	size_t first;
+
+	if (at >= r->bytes[0]) {
+		if (len)
+			memcpy(to, r->base[1] + (at - r->bytes[0]), len);
+		return;
+	}
+	first = r->bytes[0] - at < len ? r->bytes[0] - at : len;
+	memcpy(to, r->base[0] + at, first);
+	if (len > first)
+		memcpy((char *)to + first, r->base[1], len - first);
+}
+
+void request_write(struct request *r, uint64_t at, const void *from, size_t len)
+{
+	size_t first;
+
+	if (!r->split || at + len <= r->bytes[0]) {
+		if (len)
+			memcpy(r->base[0] + at, from, len);
+		return;
+	}
+	if (at >= r->bytes[0]) {
+		memcpy(r->base[1] + (at - r->bytes[0]), from, len);
+		return;
+	}
+	first = r->bytes[0] - at;
+	memcpy(r->base[0] + at, from, first);
+	memcpy(r->base[1], (const char *)from + first, len - first);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/send.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/complete.h"
+#include "core/flow.h"
+#include "core/peer.h"
+
+static void send_header(struct wire_hdr *hdr, enum wire_kind kind, size_t len, const struct request *r)
+{
+	hdr->kind = (uint8_t)kind;
+	hdr->flags = r->sync && kind != WIRE_RTS ? WIRE_SYNC : 0;
+	hdr->len = (uint32_t)len;
+	hdr->msg = (struct wire_msg){
+		.context = r->context,
+		.tag = r->tag,
+		.user = r->user,
+		.body_bytes = kind == WIRE_EAGER ? (uint32_t)r->bytes[1] : 0,
+		.id = request_wire_id(r),
+	};
+}
+
+int send_at_once(struct peer *p, const struct ibvx_sbuf *buf, int tag, int context)
+{
+	size_t total = buf->head_bytes + buf->body_bytes;
+	struct transport_slot slot;
+	int rc;
+
+	if (total > p->payload_max || total > p->eager_max || !list_empty(&p->sends) ||
+	    !flow_allows_eager(p, total))
+		return 0;
+	rc = p->transport->ops->reserve(p->transport, p->rank, total, &slot);
+	if (rc < 0)
+		return rc == -EAGAIN ? 0 : rc;
+	slot.hdr->kind = WIRE_EAGER;
+	slot.hdr->flags = 0;
+	slot.hdr->len = (uint32_t)total;
+	slot.hdr->msg = (struct wire_msg){.context = context,
+					  .tag = tag,
+					  .user = buf->user,
+					  .body_bytes = (uint32_t)buf->body_bytes};
+	if (buf->head_bytes)
+		memcpy(slot.payload, buf->head, buf->head_bytes);
+	if (buf->body_bytes)
+		memcpy((char *)slot.payload + buf->head_bytes, buf->body, buf->body_bytes);
+	p->transport->ops->commit(p->transport, p->rank, &slot);
+	p->talked = true;
+	p->credit -= (int64_t)flow_cost(total);
+	p->eager_out++;
+	p->bytes_out += total;
+	return 1;
+}
+
+void send_start(struct request *r)
+{
+	list_append(&r->peer->sends, &r->link);
+	/* behind others there is nothing to try: the busy list or credit brings their turn */
+	if (r->peer->sends.next == &r->link || !r->peer->stalled_told)
+		peer_flush(r->peer);
+}
+
+/* The last packet of an eager message is out. */
+static void send_eager_out(struct request *r)
+{
+	struct peer *p = r->peer;
+
+	list_remove(&r->link);
+	p->eager_out++;
+	p->bytes_out += request_total(r);
+	if (r->sync && !r->acked)
+		request_set_state(r, REQ_WAIT_ACK);
+	else
+		complete_request(p->ep, r, 0);
+}
+
+static int send_eager(struct request *r)
+{
+	struct peer *p = r->peer;
+	size_t total = request_total(r);
+	struct transport_slot slot;
+	int rc = p->transport->ops->reserve(p->transport, p->rank, total, &slot);
+
+	if (rc < 0)
+		return rc;
+	send_header(slot.hdr, WIRE_EAGER, total, r);
+	request_read(r, 0, slot.payload, total);
+	p->transport->ops->commit(p->transport, p->rank, &slot);
+	p->credit -= (int64_t)flow_cost(total);
+	send_eager_out(r);
+	return 0;
+}
+
+static int send_eager_first(struct request *r)
+{
+	struct peer *p = r->peer;
+	struct wire_long lng = {r->bytes[0], r->bytes[1]};
+	size_t len = p->payload_max - sizeof(lng);
+	struct transport_slot slot;
+	int rc = p->transport->ops->reserve(p->transport, p->rank, p->payload_max, &slot);
+
+	if (rc < 0)
+		return rc;
+	send_header(slot.hdr, WIRE_EAGER_FIRST, sizeof(lng) + len, r);
+	memcpy(slot.payload, &lng, sizeof(lng));
+	request_read(r, 0, (char *)slot.payload + sizeof(lng), len);
+	p->transport->ops->commit(p->transport, p->rank, &slot);
+	p->credit -= (int64_t)flow_cost(request_total(r));
+	r->at = len;
+	request_set_state(r, REQ_PUSHING);
+	return 0;
+}
+
+/* The next piece of r, as DATA or EAGER_MORE. */
+static int send_piece(struct request *r, enum wire_kind kind)
+{
+	struct peer *p = r->peer;
+	uint64_t left = request_total(r) - r->at;
+	size_t len = left < p->payload_max ? (size_t)left : p->payload_max;
+	struct transport_slot slot;
+	int rc = p->transport->ops->reserve(p->transport, p->rank, len, &slot);
+
+	if (rc < 0)
+		return rc;
+	slot.hdr->kind = (uint8_t)kind;
+	slot.hdr->flags = 0;
+	slot.hdr->len = (uint32_t)len;
+	slot.hdr->ctl = (struct wire_ctl){.id = r->remote, .from = request_wire_id(r), .offset = r->at};
+	request_read(r, r->at, slot.payload, len);
+	p->transport->ops->commit(p->transport, p->rank, &slot);
+	r->at += len;
+	return 0;
+}
+
+static int send_eager_more(struct request *r)
+{
+	int rc = send_piece(r, WIRE_EAGER_MORE);
+
+	if (rc == 0 && r->at == request_total(r))
+		send_eager_out(r);
+	return rc;
+}
+
+static int send_announce(struct request *r)
+{
+	struct peer *p = r->peer;
+	const struct transport_ops *ops = p->transport->ops;
+	struct wire_long lng = {r->bytes[0], r->bytes[1]};
+	unsigned char desc[WIRE_RMA_MAX];
+	const void *base[2] = {r->base[0], r->base[1]};
+	struct transport_slot slot;
+	int desc_bytes = 0;
+	int rc;
+
+	rc = ops->reserve(p->transport, p->rank, sizeof(lng) + sizeof(desc), &slot);
+	if (rc < 0)
+		return rc;
+	if (ops->expose && request_total(r) > 0)
+		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), base, r->bytes, desc);
+	if (desc_bytes < 0)
+		desc_bytes = 0; /* streaming needs no description */
+	r->exposed = desc_bytes > 0;
+	send_header(slot.hdr, WIRE_RTS, sizeof(lng) + (size_t)desc_bytes, r);
+	if (desc_bytes > 0)
+		slot.hdr->flags |= WIRE_RMA;
+	memcpy(slot.payload, &lng, sizeof(lng));
+	memcpy((char *)slot.payload + sizeof(lng), desc, (size_t)desc_bytes);
+	ops->commit(p->transport, p->rank, &slot);
+	p->credit -= FLOW_ENVELOPE;
+	p->rndv_out++;
+	list_remove(&r->link);
+	request_set_state(r, REQ_WAIT_CTS);
+	return 0;
+}
+
+int send_emit(struct request *r)
+{
+	struct peer *p = r->peer;
+	size_t total = request_total(r);
+
+	p->talked = true;
+	if (r->state == REQ_PUSHING)
+		return send_eager_more(r);
+	if (total <= p->eager_max && flow_allows_eager(p, total))
+		return total <= p->payload_max ? send_eager(r) : send_eager_first(r);
+	if (!flow_allows_envelope(p))
+		return -ENOBUFS;
+	return send_announce(r);
+}
+
+int send_stream(struct request *r)
+{
+	int rc = send_piece(r, WIRE_DATA);
+
+	if (rc == 0 && r->at == request_total(r)) {
+		r->peer->bytes_out += r->at;
+		list_remove(&r->link);
+		complete_request(r->peer->ep, r, 0);
+	}
+	return rc;
+}
+
+/* The send that an answer names, if it waits for such an answer. */
+static struct request *send_of(struct peer *p, const struct wire_hdr *hdr, const char *what)
+{
+	struct request *r = request_find_wire(&p->ep->requests, hdr->ctl.id);
+
+	if (r && r->kind == REQ_SEND && r->peer == p && r->state != REQ_DONE && r->state != REQ_QUEUED)
+		return r;
+	/* after a failure, answers to requests that were failed are still under way */
+	if (p->ep->failed_rank < 0)
+		peer_broken(p, "%s for the unknown request %#x", what, hdr->ctl.id);
+	return NULL;
+}
+
+void send_on_cts(struct peer *p, const struct wire_hdr *hdr)
+{
+	struct request *r = send_of(p, hdr, "CTS");
+
+	if (!r)
+		return;
+	if (!request_set_state(r, REQ_STREAMING)) {
+		peer_broken(p, "CTS for a request in state %s", request_state_name(r->state));
+		return;
+	}
+	r->remote = hdr->ctl.from;
+	r->at = 0;
+	list_append(&p->streams, &r->link);
+	peer_flush(p);
+}
+
+void send_on_fin(struct peer *p, const struct wire_hdr *hdr)
+{
+	struct request *r = send_of(p, hdr, "FIN");
+
+	if (!r)
+		return;
+	if (r->state != REQ_WAIT_CTS) {
+		peer_broken(p, "FIN for a request in state %s", request_state_name(r->state));
+		return;
+	}
+	p->bytes_out += request_total(r);
+	complete_request(p->ep, r, 0);
+}
+
+void send_on_ack(struct peer *p, const struct wire_hdr *hdr)
+{
+	struct request *r = send_of(p, hdr, "ACK");
+
+	if (!r)
+		return;
+	if (r->state == REQ_PUSHING) {
+		r->acked = true;
+		return;
+	}
+	if (r->state != REQ_WAIT_ACK) {
+		peer_broken(p, "ACK for a request in state %s", request_state_name(r->state));
+		return;
+	}
+	complete_request(p->ep, r, 0);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/wait.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/futex.h"
+#include "core/peer.h"
+
+/* Packets per transport and poll; what one holding of the lock delivers at most. */
+#define WAIT_BUDGET 32
+/* Turns of the spin loop between two looks at the clock. */
+#define WAIT_SPINS 64
+#define WAIT_IDLE_TESTS 32u
+
+int wait_progress(struct ibvx *ep)
+{
+	int events = 0;
+
+	ep->polls++;
+	for (int i = 0; i < ep->transport_count; i++)
+		events += ep->transports[i]->ops->poll(ep->transports[i], WAIT_BUDGET);
+	for (int n = atomic_load_explicit(&ep->busy_count, memory_order_relaxed); n > 0; n--) {
+		struct peer *p;
+
+		if (list_empty(&ep->busy))
+			break;
+		p = LIST_ITEM(ep->busy.next, struct peer, busy);
+		list_remove(&p->busy);
+		list_append(&ep->busy, &p->busy);
+		if (p->doomed)
+			peer_fail(p, p->doomed, p->why ? p->why : "the connection failed");
+		else
+			events += peer_flush(p);
+	}
+	return events;
+}
+
+bool wait_ready(const struct ibvx *ep)
+{
+	for (int i = 0; i < ep->transport_count; i++) {
+		if (ep->transports[i]->ops->ready(ep->transports[i]))
+			return true;
+	}
+	return false;
+}
+
+static _Atomic uint32_t *wait_bell(struct ibvx *ep)
+{
+	return (_Atomic uint32_t *)ep->bell;
+}
+
+/* The word on which the poller sleeps: bit 0 says that somebody does, the rest counts. */
+void wait_kick(struct ibvx *ep)
+{
+	uint32_t v;
+
+	if (!ep->asleep)
+		return;
+	v = atomic_load(wait_bell(ep));
+	while (!atomic_compare_exchange_weak(wait_bell(ep), &v, (v & ~1u) + 2u))
+		;
+	ep->asleep = false; /* once is enough */
+	futex_wake(ep->bell, 1, ep->bell_owner != NULL);
+	ep->wakes++;
+}
+
+static void wait_signal(struct ibvx *ep, struct waiter *w)
+{
+	atomic_store_explicit(&w->signal, 1, memory_order_release);
+	if (w->sleeping)
+		futex_wake(&w->signal, 1, false);
+	else if (w == ep->poller)
+		wait_kick(ep);
+}
+
+void wait_on_complete(struct ibvx *ep, struct request *r)
+{
+	if (r->waiter) {
+		wait_signal(ep, r->waiter);
+		return;
+	}
+	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
+		struct waiter *w = LIST_ITEM(l, struct waiter, link);
+
+		if (w->wants_any)
+			wait_signal(ep, w);
+	}
+}
+
+void wait_on_message(struct ibvx *ep)
+{
+	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
+		struct waiter *w = LIST_ITEM(l, struct waiter, link);
+
+		if (w->wants_message)
+			wait_signal(ep, w);
+	}
+}
+
+void wait_signal_all(struct ibvx *ep)
+{
+	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next)
+		wait_signal(ep, LIST_ITEM(l, struct waiter, link));
+}
+
+static void wait_arm(struct ibvx *ep)
+{
+	atomic_fetch_or(wait_bell(ep), 1u);
+	for (int i = 0; i < ep->transport_count; i++)
+		ep->transports[i]->ops->arm(ep->transports[i]);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void wait_disarm(struct ibvx *ep)
+{
+	atomic_fetch_and(wait_bell(ep), ~1u);
+	for (int i = 0; i < ep->transport_count; i++)
+		ep->transports[i]->ops->disarm(ep->transports[i]);
+}
+
+/* Sleeps on the bell unless something is there. Lock held on entry and exit. */
+static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
+{
+	int64_t left = -1;
+	uint32_t value;
+
+	wait_arm(ep);
+	value = atomic_load(wait_bell(ep));
+	if (wait_progress(ep) > 0 || wait_ready(ep) || atomic_load(&w->signal)) {
+		wait_disarm(ep);
+		return;
+	}
+	if (deadline_ns >= 0) {
+		left = deadline_ns - clock_now_ns();
+		left = left > 0 ? left : 1;
+	}
+	ep->asleep = true;
+	ep->sleeps++;
+	w->on_bell = true;
+	lock_release(&ep->lock);
+	futex_wait(ep->bell, value, left, ep->bell_owner != NULL);
+	core_lock(ep);
+	w->on_bell = false;
+	/* while we slept a waiter may have taken the token and the bell from the progress thread */
+	if (ep->poller == w) {
+		ep->asleep = false;
+		wait_disarm(ep);
+	}
+}
+
+/* A short look without the lock. */
+static void wait_spin(struct ibvx *ep, struct waiter *w)
+{
+	for (int i = 0; i < WAIT_SPINS; i++) {
+		if (wait_ready(ep) || atomic_load_explicit(&w->signal, memory_order_relaxed))
+			return;
+		cpu_relax();
+	}
+}
+
+/* The token holder's turn: spins, yields or sleeps a little, by how long it has been idle. */
+static void wait_as_poller(struct ibvx *ep, struct waiter *w, int64_t *idle_since, int64_t deadline_ns)
+{
+	int64_t idle_ns = 0;
+
+	core_unlock(ep);
+	if (*idle_since < 0) { /* most answers come at once: the first look is free of the clock */
+		if (ep->spin_ns > 0)
+			wait_spin(ep, w);
+		*idle_since = 0;
+		core_lock(ep);
+		return;
+	}
+	if (*idle_since == 0)
+		*idle_since = clock_now_ns();
+	else
+		idle_ns = clock_now_ns() - *idle_since;
+	if (idle_ns < ep->spin_ns)
+		wait_spin(ep, w);
+	else if (idle_ns < ep->spin_ns + ep->yield_ns)
+		sched_yield();
+	core_lock(ep);
+	if (idle_ns >= ep->spin_ns + ep->yield_ns && ep->poller == w)
+		wait_sleep(ep, w, deadline_ns);
+}
+
+/* Without the token: until signalled. */
+static void wait_as_follower(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
+{
+	int64_t left = -1;
+
+	w->sleeping = true;
+	core_unlock(ep);
+	if (deadline_ns >= 0) {
+		left = deadline_ns - clock_now_ns();
+		left = left > 0 ? left : 1;
+	}
+	futex_wait(&w->signal, 0, left, false);
+	core_lock(ep);
+	w->sleeping = false;
+}
+
+/* The token becomes w's, also when the progress thread holds it. */
+static void wait_take_token(struct ibvx *ep, struct waiter *w)
+{
+	if (!ep->poller) {
+		ep->poller = w;
+	} else if (ep->poller->background && !w->background) {
+		if (ep->poller->on_bell)
+			wait_disarm(ep); /* it sleeps on; nobody rings for it now */
+		ep->asleep = false;
+		ep->poller = w;
+	}
+}
+
+/* w leaves: somebody else has to poll, the progress thread if nobody else is there. */
+static void wait_pass_token(struct ibvx *ep, struct waiter *w)
+{
+	struct waiter *next = NULL;
+
+	if (ep->poller != w)
+		return;
+	ep->poller = NULL;
+	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
+		next = LIST_ITEM(l, struct waiter, link);
+		if (!next->background)
+			break;
+	}
+	if (!next)
+		return;
+	ep->poller = next;
+	if (!next->on_bell) {
+		wait_signal(ep, next);
+		return;
+	}
+	/* the progress thread never left the bell: it need not even wake for this */
+	ep->asleep = true;
+	wait_arm(ep);
+	if (wait_progress(ep) > 0 || wait_ready(ep))
+		wait_kick(ep);
+}
+
+int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
+	       int64_t timeout_ns)
+{
+	int64_t deadline_ns = timeout_ns < 0 ? -1 : clock_now_ns() + timeout_ns;
+	int64_t idle_since = -1;
+	int rc = 0;
+
+	atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
+	w->sleeping = false;
+	list_append(&ep->waiters, &w->link);
+	ep->users++;
+	for (;;) {
+		if (wait_progress(ep) > 0)
+			idle_since = -1;
+		if (done(ep, arg))
+			break;
+		if (ep->aborted) {
+			rc = error_set(-ESHUTDOWN, "the endpoint was closed while this call waited");
+			break;
+		}
+		if (deadline_ns >= 0 && clock_now_ns() >= deadline_ns) {
+			rc = -ETIMEDOUT;
+			break;
+		}
+		if (atomic_exchange(&w->signal, 0))
+			continue;
+		wait_take_token(ep, w);
+		if (ep->poller == w)
+			wait_as_poller(ep, w, &idle_since, deadline_ns);
+		else
+			wait_as_follower(ep, w, deadline_ns);
+	}
+	list_remove(&w->link);
+	ep->users--;
+	wait_pass_token(ep, w);
+	return rc;
+}
+
+void core_unlock_bells(struct ibvx *ep)
+{
+	struct transport_bells bells = ep->bells;
+
+	/* a thread that does not poll may leave work (a message to itself) to a poller asleep */
+	if (ep->asleep && wait_ready(ep))
+		wait_kick(ep);
+	ep->bells.count = 0;
+	lock_release(&ep->lock);
+	for (int i = 0; i < bells.count; i++)
+		bells.bell[i].owner->ops->ring(bells.bell[i].owner, bells.bell[i].door, bells.bell[i].flag);
+}
+
+void wait_idle_test(struct ibvx *ep)
+{
+	if (ep->oversubscribed && ++ep->idle_tests % WAIT_IDLE_TESTS == 0)
+		sched_yield();
+}
+
+static bool wait_never(struct ibvx *ep, void *arg)
+{
+	(void)arg;
+	return !ep->progress_running;
+}
+
+static void *wait_progress_main(void *arg)
+{
+	struct ibvx *ep = arg;
+
+	core_lock(ep);
+	wait_until(ep, &ep->progress_waiter, wait_never, NULL, -1);
+	core_unlock(ep);
+	return NULL;
+}
+
+/* As many signals as possible go to the embedding program's own threads. */
+int wait_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc ? error_sys(-rc, "cannot start a thread") : 0;
+}
+
+int wait_open(struct ibvx *ep, int local_ranks)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int64_t spin = settings_int(ep->settings, SETTING_SPIN_US);
+	int64_t yield = settings_int(ep->settings, SETTING_YIELD_US);
+	int rc;
+
+	ep->oversubscribed = local_ranks > cpus;
+	ep->spin_ns = (spin >= 0 ? spin : ep->oversubscribed ? 0 : 100) * CLOCK_NS_PER_US;
+	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 50 : 100) * CLOCK_NS_PER_US;
+	if (!settings_int(ep->settings, SETTING_PROGRESS_THREAD))
+		return 0;
+	ep->progress_waiter.background = true;
+	ep->progress_running = true;
+	rc = wait_thread(&ep->progress_thread, wait_progress_main, ep);
+	if (rc)
+		ep->progress_running = false;
+	return rc;
+}
+
+void wait_close(struct ibvx *ep)
+{
+	if (!ep->progress_running)
+		return;
+	core_lock(ep);
+	ep->progress_running = false;
+	wait_signal(ep, &ep->progress_waiter);
+	if (ep->progress_waiter.on_bell)
+		futex_wake(ep->bell, 1, ep->bell_owner != NULL);
+	core_unlock(ep);
+	pthread_join(ep->progress_thread, NULL);
+}

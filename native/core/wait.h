@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_CORE_WAIT_H
+#define IBVX_CORE_WAIT_H
+/*
+ * wait: how threads wait, and who polls (PROTOCOL.md section 7).
+ *
+ * One waiter holds the token (ep->poller) and polls: it spins, yields, then sleeps on the
+ * bell.  The others sleep on their own signal.  A waiter that leaves hands the token on.  The progress
+ * thread holds it only while nobody else waits; it stays asleep on the bell while others poll.
+ */
+#include "core/core.h"
+
+/* Delivers and sends what can be. Lock held. Returns how many events there were. */
+int wait_progress(struct ibvx *ep);
+
+/* Might wait_progress() find something? No lock needed; may err for a moment. */
+bool wait_ready(const struct ibvx *ep);
+
+/* Blocks until done(arg) is true; timeout_ns < 0: for ever. Lock held on entry and exit, released
+ * in between. w is the caller's, with the wants_ fields set. 0, -ETIMEDOUT, or -ESHUTDOWN if the endpoint is aborted. */
+int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
+	       int64_t timeout_ns);
+
+/* Called by completions, unexpected arrivals, and failures. Lock held. */
+void wait_on_complete(struct ibvx *ep, struct request *r);
+void wait_on_message(struct ibvx *ep);
+void wait_signal_all(struct ibvx *ep);
+
+/* Wakes the sleeping poller if there is one. Lock held. */
+void wait_kick(struct ibvx *ep);
+
+/* A test or probe found nothing: when ranks outnumber processors, let others run now and then. No lock. */
+void wait_idle_test(struct ibvx *ep);
+
+/* Spin and yield times from the settings; starts the progress thread if it is set. */
+int wait_open(struct ibvx *ep, int local_ranks);
+/* Starts a thread that takes no signals. 0 or -errno with text. */
+int wait_thread(pthread_t *thread, void *(*fn)(void *), void *arg);
+/* Stops the progress thread. No lock. */
+void wait_close(struct ibvx *ep);
+
+#endif

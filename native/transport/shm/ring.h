@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_TRANSPORT_SHM_RING_H
+#define IBVX_TRANSPORT_SHM_RING_H
+/*
+ * ring: one direction between two ranks, single producer, single consumer, lock-free.
+ *
+ *   page 0      what the consumer has freed (line 0), whether the producer lacks room (line 1)
+ *   slots       one cache line each: a packet's header and up to RING_INLINE bytes of payload
+ *   data        longer payloads, in whole cache lines, contiguous
+ *
+ * A slot is full when its stamp says the current lap; so one line carries a small message and
+ * the consumer touches nothing else.  Positions count up for ever; both sides derive a payload's place
+ * from what went before it (ring_place), nothing in shared memory is trusted as an index.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+#define RING_LINE 64u
+#define RING_PAGE 4096u
+#define RING_INLINE 32u
+
+struct ring_slot {
+	struct wire_hdr hdr; /* hdr.stamp is accessed atomically */
+	unsigned char payload[RING_INLINE];
+};
+static_assert(sizeof(struct ring_slot) == RING_LINE, "a slot is a cache line");
+
+struct ring_control {
+	_Alignas(RING_LINE) _Atomic uint32_t slots_freed; /* consumer */
+	_Atomic uint64_t data_freed;
+	_Alignas(RING_LINE) _Atomic uint32_t starved;     /* producer: wake me when there is room */
+};
+static_assert(sizeof(struct ring_control) <= RING_PAGE, "the control lines fit in their page");
+
+/* The shape of a ring, the same on all ranks of a node. */
+struct ring_shape {
+	uint32_t slot_count;  /* power of two */
+	uint64_t data_bytes;  /* power of two */
+	uint32_t payload_max; /* a multiple of a line, at most a quarter of data_bytes */
+};
+
+/* One side's view. */
+struct ring {
+	struct ring_control *control;
+	struct ring_slot *slots;
+	unsigned char *data;
+	struct ring_shape shape;
+	_Atomic uint32_t slot_at; /* next slot; written by its side's lock holder, read by ring_ready */
+	uint64_t data_at;
+	/* producer: what it last saw freed */
+	uint32_t slots_freed;
+	uint64_t data_freed;
+	bool data_ready;          /* producer: the data pages have been allocated */
+};
+
+size_t ring_window_bytes(const struct ring_shape *shape);
+/* Offset of the data area in the window. */
+size_t ring_data_offset(const struct ring_shape *shape);
+void ring_init(struct ring *r, void *window, const struct ring_shape *shape);
+
+/* Where a payload of len bytes that follows position *at begins; advances *at behind it. */
+static inline uint64_t ring_place(const struct ring_shape *s, uint64_t *at, uint32_t len)
+{
+	uint64_t size = ((uint64_t)len + RING_LINE - 1) & ~(uint64_t)(RING_LINE - 1);
+	uint64_t begin = *at;
+
+	if ((begin & (s->data_bytes - 1)) + size > s->data_bytes)
+		begin = (begin | (s->data_bytes - 1)) + 1;
+	*at = begin + size;
+	return begin & (s->data_bytes - 1);
+}
+
+static inline uint16_t ring_stamp(const struct ring_shape *s, uint32_t at)
+{
+	return (uint16_t)(at / s->slot_count + 1u);
+}
+
+static inline _Atomic uint16_t *ring_stamp_of(struct ring_slot *slot)
+{
+	return (_Atomic uint16_t *)(void *)&slot->hdr.stamp;
+}
+
+/* Producer: the slot and payload for len bytes, or false (starved is set, and room was looked for
+ * once more after that). */
+bool ring_reserve(struct ring *r, uint32_t len, struct ring_slot **slot, void **payload);
+/* Producer: slot->hdr is filled; `reserved` as given to ring_reserve. */
+void ring_commit(struct ring *r, struct ring_slot *slot, uint32_t reserved);
+
+/* Consumer: the next packet or NULL. */
+struct ring_slot *ring_next(struct ring *r, const void **payload);
+/* Consumer: done with it. */
+void ring_free(struct ring *r);
+
+/* Consumer, without the lock: is a packet there? */
+static inline bool ring_ready(const struct ring *r)
+{
+	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
+	struct ring_slot *slot = &r->slots[at & (r->shape.slot_count - 1)];
+
+	return atomic_load_explicit(ring_stamp_of(slot), memory_order_relaxed) == ring_stamp(&r->shape, at);
+}
+
+#endif

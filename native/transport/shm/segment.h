@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_TRANSPORT_SHM_SEGMENT_H
+#define IBVX_TRANSPORT_SHM_SEGMENT_H
+/*
+ * segment: the shared memory of one job on one node (layout: shm.h).
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/shm/ring.h"
+
+#define SEGMENT_RANKS_MAX 1024u
+
+/* What one rank shows the others. */
+struct segment_door {
+	_Alignas(RING_LINE) uint32_t bell;       /* futex; bit 0: somebody sleeps here. Accessed atomically */
+	_Alignas(RING_LINE) _Atomic uint32_t connect_count;
+	_Atomic uint64_t connects[SEGMENT_RANKS_MAX / 64]; /* bit i: local rank i has opened a ring to me */
+	_Alignas(RING_LINE) _Atomic uint32_t left; /* left in good order */
+};
+
+struct segment_head {
+	_Atomic uint64_t cma_min; /* from which size on a get pays, as the first local rank measured */
+	_Alignas(RING_PAGE) struct segment_door doors[];
+};
+
+struct segment {
+	char name[64];
+	int fd;
+	bool named;
+	uint32_t ranks;
+	struct ring_shape shape;
+	struct segment_head *head;
+	size_t head_bytes;
+};
+
+/* Creates or opens it, whoever comes first, and maps the head. 0 or -errno with text. */
+int segment_open(struct segment *s, const char *job_id, const char *node_id, uint32_t ranks,
+		 const struct ring_shape *shape);
+/* Removes the name; mappings stay. */
+void segment_unlink(struct segment *s);
+void segment_close(struct segment *s);
+
+/* Maps the window from local rank `from` to `to`. 0 or -errno with text. */
+int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **window);
+void segment_unmap(const struct segment *s, void *window);
+/* Allocates the pages of a part of a window, so that a full /dev/shm is an error here and not a
+ * SIGBUS later. 0 or -errno with text. */
+int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t offset, size_t bytes);
+
+/* Wakes the rank behind the door if it sleeps. */
+void segment_ring(struct segment_door *door);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "transport/shm/shm.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "transport/shm/cma.h"
+#include "transport/shm/shm_state.h"
+
+static struct shm *shm_of(struct transport *t)
+{
+	return (struct shm *)t;
+}
+
+static int shm_open_transport(struct transport **out, const struct transport_env *env)
+{
+	struct shm *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return error_set(-ENOMEM, "no memory");
+	s->base.ops = &transport_shm_ops;
+	s->env = *env;
+	s->segment.fd = -1;
+	s->probe_word = 0x69627664657621ull ^ ((uint64_t)getpid() << 32 | (uint32_t)env->rank);
+	s->gets_tail = &s->gets;
+	*out = &s->base;
+	return 0;
+}
+
+static int shm_address(struct transport *t, void *out, size_t size)
+{
+	struct shm *s = shm_of(t);
+	struct shm_address a = {
+		.pid = (uint64_t)getpid(),
+		.probe_addr = (uint64_t)(uintptr_t)&s->probe_word,
+		.probe_word = s->probe_word,
+		.slot_count = (uint32_t)settings_int(s->env.settings, SETTING_SHM_SLOTS),
+		.payload_max = (uint32_t)settings_int(s->env.settings, SETTING_SHM_CHUNK),
+		.data_bytes = (uint64_t)settings_int(s->env.settings, SETTING_SHM_RING),
+	};
+
+	if (size < sizeof(a))
+		return error_set(-ENOBUFS, "no room for an address of %zu bytes", sizeof(a));
+	a.payload_max &= ~(RING_LINE - 1);
+	if (a.payload_max > a.data_bytes / 4)
+		a.payload_max = (uint32_t)(a.data_bytes / 4);
+	memcpy(out, &a, sizeof(a));
+	return (int)sizeof(a);
+}
+
+/* A pidfd becomes readable when the process has ended. */
+static void shm_on_death(void *arg)
+{
+	struct shm_peer *p = arg;
+
+	p->shm->env.watch.remove(p->shm->env.watch.monitor, p->pidfd);
+	p->ended = true;
+	atomic_fetch_add_explicit(&p->shm->chores, 1, memory_order_relaxed);
+}
+
+static int shm_watch(struct shm *s, struct shm_peer *p)
+{
+	p->pidfd = -1;
+	if (p->rank == s->env.rank || p->pid == getpid() || !s->env.watch.monitor)
+		return 0;
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd < 0)
+		return error_sys(-errno, "cannot watch rank %d (process %d)", p->rank, (int)p->pid);
+	return s->env.watch.add(s->env.watch.monitor, p->pidfd, shm_on_death, p);
+}
+
+/* The first local rank measures for all; each tries whether it may read a neighbour. */
+static void shm_choose_cma(struct shm *s, const struct transport_peer_info *peers)
+{
+	const char *choice = settings_text(s->env.settings, SETTING_CMA);
+	int64_t set_min = settings_int(s->env.settings, SETTING_CMA_MIN);
+	const struct shm_peer *other = s->peers[0].rank == s->env.rank ? &s->peers[s->count - 1] : &s->peers[0];
+	struct shm_address a;
+	size_t min = SIZE_MAX;
+
+	if (s->me == 0 && strcmp(choice, "auto") == 0) {
+		double one = 0, two = 0;
+
+		min = cma_measure(s->shape.payload_max, &one, &two);
+		log_info(s->env.log, "cma: one copy %.1f GB/s, two copies %.1f GB/s: %s", one / 1e3, two / 1e3,
+			 min == SIZE_MAX ? "two copies at every size" : "one copy for long messages");
+	}
+	if (strcmp(choice, "always") == 0)
+		min = 1;
+	if (set_min >= 0 && strcmp(choice, "never") != 0)
+		min = (size_t)set_min;
+	if (s->me == 0)
+		atomic_store(&s->segment.head->cma_min, min);
+	s->cma_min = min;
+	s->cma = false;
+	if (strcmp(choice, "never") == 0 || other->rank == s->env.rank)
+		return;
+	memcpy(&a, peers[other->rank].address, sizeof(a));
+	if (cma_probe((pid_t)a.pid, a.probe_addr, a.probe_word) == 0)
+		s->cma = true;
+	else if (strcmp(choice, "always") == 0)
+		log_warn(s->env.log, "cma=always, but %s: messages are copied twice", error_text());
+	else
+		log_info(s->env.log, "cma: %s", error_text());
+}
+
+static int shm_find_locals(struct shm *s, const struct transport_peer_info *peers)
+{
+	s->local_of = malloc((size_t)s->env.size * sizeof(*s->local_of));
+	s->peers = calloc((size_t)s->env.size, sizeof(*s->peers));
+	s->rx = calloc((size_t)s->env.size, sizeof(*s->rx));
+	if (!s->local_of || !s->peers || !s->rx)
+		return error_set(-ENOMEM, "no memory for %d ranks", s->env.size);
+	for (int r = 0; r < s->env.size; r++) {
+		struct shm_peer *p = &s->peers[s->count];
+		struct shm_address a;
+
+		s->local_of[r] = -1;
+		if (!(peers[r].same_node || r == s->env.rank) || peers[r].address_bytes != sizeof(a))
+			continue;
+		if (s->count == SEGMENT_RANKS_MAX)
+			return error_set(-EINVAL, "more than %u ranks on one node", SEGMENT_RANKS_MAX);
+		memcpy(&a, peers[r].address, sizeof(a));
+		if (s->count == 0) /* the first local rank's settings shape the rings of all */
+			s->shape = (struct ring_shape){a.slot_count, a.data_bytes, a.payload_max};
+		if (r == s->env.rank)
+			s->me = s->count;
+		*p = (struct shm_peer){.shm = s, .rank = r, .local = s->count, .pid = (pid_t)a.pid, .pidfd = -1};
+		s->local_of[r] = (int)s->count++;
+	}
+	return 0;
+}
+
+static int shm_attach(struct transport *t, const struct transport_peer_info *peers)
+{
+	struct shm *s = shm_of(t);
+	int rc = shm_find_locals(s, peers);
+
+	if (rc < 0 || s->count < 2)
+		return rc;
+	rc = segment_open(&s->segment, s->env.job_id, s->env.node_id, s->count, &s->shape);
+	for (uint32_t i = 0; rc == 0 && i < s->count; i++)
+		rc = shm_watch(s, &s->peers[i]);
+	if (rc == 0)
+		shm_choose_cma(s, peers);
+	return rc;
+}
+
+static void shm_attached(struct transport *t)
+{
+	struct shm *s = shm_of(t);
+
+	if (!s->segment.head)
+		return;
+	segment_unlink(&s->segment);
+	if (settings_int(s->env.settings, SETTING_CMA_MIN) < 0 &&
+	    strcmp(settings_text(s->env.settings, SETTING_CMA), "auto") == 0)
+		s->cma_min = atomic_load(&s->segment.head->cma_min);
+}
+
+static void shm_close_transport(struct transport *t)
+{
+	struct shm *s = shm_of(t);
+
+	if (!s)
+		return;
+	for (uint32_t i = 0; s->peers && i < s->count; i++) {
+		segment_unmap(&s->segment, s->peers[i].tx_window);
+		segment_unmap(&s->segment, s->peers[i].rx_window);
+		if (s->peers[i].pidfd >= 0)
+			close(s->peers[i].pidfd);
+	}
+	while (s->gets) {
+		struct shm_get *g = s->gets;
+
+		s->gets = g->next;
+		free(g);
+	}
+	segment_close(&s->segment);
+	free(s->rx);
+	free(s->peers);
+	free(s->local_of);
+	free(s);
+}
+
+static void shm_leave(struct transport *t)
+{
+	struct shm *s = shm_of(t);
+
+	if (s->segment.head)
+		atomic_store(&s->segment.head->doors[s->me].left, 1);
+}
+
+static bool shm_reaches(const struct transport *t, int peer)
+{
+	const struct shm *s = (const struct shm *)t;
+
+	return s->segment.head && s->local_of[peer] >= 0 && peer != s->env.rank;
+}
+
+static size_t shm_payload_max(const struct transport *t, int peer)
+{
+	(void)peer;
+	return ((const struct shm *)t)->shape.payload_max;
+}
+
+/* ring() on a door: flag is a ring's `starved`, or NULL. */
+static void shm_ring(struct transport *t, void *door, void *flag)
+{
+	const _Atomic uint32_t *starved = flag;
+
+	(void)t;
+	if (!starved || atomic_load_explicit(starved, memory_order_relaxed))
+		segment_ring(door);
+}
+
+void shm_remember_bell(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved)
+{
+	struct transport_bells *b = s->env.bells;
+	struct segment_door *door = &s->segment.head->doors[p->local];
+
+	if (b->count && b->bell[b->count - 1].door == door && b->bell[b->count - 1].flag == starved)
+		return;
+	if (b->count == TRANSPORT_BELLS_MAX) {
+		atomic_thread_fence(memory_order_seq_cst);
+		shm_ring(&s->base, door, starved);
+		return;
+	}
+	b->bell[b->count].owner = &s->base;
+	b->bell[b->count].door = door;
+	b->bell[b->count].flag = starved;
+	b->count++;
+}
+
+/* The first packet to a neighbour: its ring comes into being and its door says so. */
+static int shm_connect(struct shm *s, struct shm_peer *p)
+{
+	struct segment_door *door = &s->segment.head->doors[p->local];
+	void *window;
+	int rc = segment_allocate(&s->segment, s->me, p->local, 0, ring_data_offset(&s->shape));
+
+	if (rc == 0)
+		rc = segment_map(&s->segment, s->me, p->local, &window);
+	if (rc < 0)
+		return error_prefix(rc, "connecting to rank %d", p->rank);
+	ring_init(&p->tx, window, &s->shape);
+	p->tx_window = window;
+	atomic_fetch_or(&door->connects[s->me / 64], UINT64_C(1) << s->me % 64);
+	atomic_fetch_add(&door->connect_count, 1);
+	shm_remember_bell(s, p, NULL);
+	log_debug(s->env.log, "shm: ring to rank %d", p->rank);
+	return 0;
+}
+
+static int shm_reserve(struct transport *t, int peer, size_t len, struct transport_slot *slot)
+{
+	struct shm *s = shm_of(t);
+	struct shm_peer *p = &s->peers[s->local_of[peer]];
+	struct ring_slot *line;
+
+	if (!p->tx_window) {
+		int rc = shm_connect(s, p);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (len > RING_INLINE && !p->tx.data_ready) {
+		int rc = segment_allocate(&s->segment, s->me, p->local, ring_data_offset(&s->shape), s->shape.data_bytes);
+
+		if (rc < 0)
+			return error_prefix(rc, "sending to rank %d", p->rank);
+		p->tx.data_ready = true;
+	}
+	if (!ring_reserve(&p->tx, (uint32_t)len, &line, &slot->payload)) {
+		p->full_count++;
+		return -EAGAIN;
+	}
+	slot->hdr = &line->hdr;
+	slot->private = len;
+	return 0;
+}
+
+static void shm_commit(struct transport *t, int peer, struct transport_slot *slot)
+{
+	struct shm *s = shm_of(t);
+	struct shm_peer *p = &s->peers[s->local_of[peer]];
+
+	ring_commit(&p->tx, (struct ring_slot *)(void *)slot->hdr, (uint32_t)slot->private);
+	p->packets_out++;
+	shm_remember_bell(s, p, NULL);
+}
+
+static void shm_discard(struct transport *t, int peer, struct transport_slot *slot)
+{
+	(void)t; /* nothing was advanced */
+	(void)peer;
+	(void)slot;
+}
+
+static void shm_nothing(struct transport *t)
+{
+	(void)t; /* the bell's own bit says that we sleep */
+}
+
+static void shm_forget(struct transport *t, int peer)
+{
+	(void)t; /* rings stay mapped until close: another thread may be about to ring */
+	(void)peer;
+}
+
+static uint32_t *shm_bell(struct transport *t)
+{
+	struct shm *s = shm_of(t);
+
+	return s->segment.head ? &s->segment.head->doors[s->me].bell : NULL;
+}
+
+static void shm_counters(const struct transport *t, int peer,
+			 void (*add)(void *arg, const char *name, uint64_t value), void *arg)
+{
+	const struct shm *s = (const struct shm *)t;
+	const struct shm_peer *p;
+
+	if (peer < 0 || s->local_of[peer] < 0)
+		return;
+	p = &s->peers[s->local_of[peer]];
+	add(arg, "shm_packets_out", p->packets_out);
+	add(arg, "shm_packets_in", p->packets_in);
+	add(arg, "shm_ring_full", p->full_count);
+	add(arg, "shm_cma_bytes", p->cma_bytes);
+}
+
+static int shm_describe(const struct settings *settings, char *out, size_t size)
+{
+	struct statvfs fs;
+	double one = 0, two = 0;
+	size_t at = 0, min;
+	int rc;
+
+	if (statvfs("/dev/shm", &fs) < 0)
+		return error_sys(-errno, "/dev/shm");
+	at += (size_t)snprintf(out + at, size - at, "  /dev/shm: %llu MB free\n",
+			       (unsigned long long)fs.f_bavail * fs.f_frsize >> 20);
+	if (at >= size)
+		return 0;
+	rc = cma_available();
+	if (rc < 0) {
+		snprintf(out + at, size - at, "  cma (single copy): unavailable: %s\n", error_text());
+		return 0;
+	}
+	min = cma_measure((size_t)settings_int(settings, SETTING_SHM_CHUNK), &one, &two);
+	if (min == SIZE_MAX)
+		snprintf(out + at, size - at,
+			 "  cma (single copy): available, %.1f GB/s against %.1f GB/s with two copies: not used\n", one / 1e3, two / 1e3);
+	else
+		snprintf(out + at, size - at,
+			 "  cma (single copy): available, %.1f GB/s against %.1f GB/s with two copies: used from %zu bytes on\n",
+			 one / 1e3, two / 1e3, min);
+	return 0;
+}
+
+const struct transport_ops transport_shm_ops = {
+	.name = "shm",
+	.describe = shm_describe,
+	.open = shm_open_transport,
+	.address = shm_address,
+	.attach = shm_attach,
+	.attached = shm_attached,
+	.close = shm_close_transport,
+	.leave = shm_leave,
+	.reaches = shm_reaches,
+	.payload_max = shm_payload_max,
+	.reserve = shm_reserve,
+	.commit = shm_commit,
+	.discard = shm_discard,
+	.poll = shm_poll,
+	.ready = shm_ready,
+	.arm = shm_nothing,
+	.disarm = shm_nothing,
+	.ring = shm_ring,
+	.bell = shm_bell,
+	.expose = shm_expose,
+	.unexpose = shm_unexpose,
+	.get_pays = shm_get_pays,
+	.get = shm_get,
+	.get_cancel = shm_get_cancel,
+	.forget = shm_forget,
+	.counters = shm_counters,
+};

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "transport/shm/cma.h"
+#include "transport/shm/shm.h"
+#include "transport/shm/shm_state.h"
+
+/* What one poll copies of a get: about a hundred microseconds of the core's lock at most. */
+#define SHM_GET_PIECE (256u << 10)
+
+/* Neighbours have opened rings to us: map them. */
+static void shm_accept(struct shm *s)
+{
+	struct segment_door *door = &s->segment.head->doors[s->me];
+	uint32_t count = atomic_load_explicit(&door->connect_count, memory_order_acquire);
+
+	if (count == atomic_load_explicit(&s->connects_seen, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&s->connects_seen, count, memory_order_relaxed);
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct shm_peer *p = &s->peers[i];
+		uint32_t n = atomic_load_explicit(&s->rx_count, memory_order_relaxed);
+		void *window;
+
+		if (p->rx_window || !(atomic_load(&door->connects[i / 64]) >> i % 64 & 1))
+			continue;
+		if (segment_map(&s->segment, i, s->me, &window) < 0) {
+			s->env.sink.on_down(s->env.sink.core, p->rank, -ENOMEM, error_text());
+			continue;
+		}
+		ring_init(&p->rx, window, &s->shape);
+		p->rx_window = window;
+		s->rx[n] = p;
+		atomic_store_explicit(&s->rx_count, n + 1, memory_order_release);
+	}
+}
+
+static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
+{
+	const void *payload;
+	struct ring_slot *slot;
+	int n = 0;
+
+	while (n < budget && (slot = ring_next(&p->rx, &payload)) != NULL) {
+		if (slot->hdr.len > s->shape.payload_max) {
+			s->env.sink.on_down(s->env.sink.core, p->rank, -EPROTO, "a ring in shared memory is corrupt");
+			return n;
+		}
+		s->env.sink.on_packet(s->env.sink.core, p->rank, &slot->hdr, payload);
+		ring_free(&p->rx);
+		n++;
+	}
+	if (n > 0) {
+		p->packets_in += (uint64_t)n;
+		shm_remember_bell(s, p, &p->rx.control->starved);
+	}
+	return n;
+}
+
+/* A pid may have been given to another process since: what was read counts only if the peer still lives. */
+static bool shm_alive(const struct shm_peer *p)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	return p->pidfd < 0 || poll(&fd, 1, 0) == 0;
+}
+
+static int shm_poll_get(struct shm *s)
+{
+	struct shm_get *g = s->gets;
+	int piece = g->left[0] ? 0 : 1;
+	size_t n = g->left[piece] < SHM_GET_PIECE ? g->left[piece] : SHM_GET_PIECE;
+	int rc = n ? cma_read(g->peer->pid, g->addr[piece], g->to[piece], n) : 0;
+
+	if (rc == 0) {
+		g->addr[piece] += n;
+		g->to[piece] += n;
+		g->left[piece] -= n;
+		g->peer->cma_bytes += n;
+		if (g->left[0] || g->left[1])
+			return 1;
+		if (!shm_alive(g->peer))
+			rc = -ESRCH;
+	}
+	s->gets = g->next;
+	if (!s->gets)
+		s->gets_tail = &s->gets;
+	atomic_fetch_sub_explicit(&s->chores, 1, memory_order_relaxed);
+	s->env.sink.on_get(s->env.sink.core, g->peer->rank, g->cookie, rc);
+	free(g);
+	return 1;
+}
+
+/* The rings of ended processes have been emptied: tell the core. */
+static int shm_poll_ended(struct shm *s)
+{
+	int events = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct shm_peer *p = &s->peers[i];
+		char why[128];
+
+		if (!p->ended || p->told || (p->rx_window && ring_ready(&p->rx)))
+			continue;
+		p->told = true;
+		events++;
+		atomic_fetch_sub_explicit(&s->chores, 1, memory_order_relaxed);
+		if (atomic_load(&s->segment.head->doors[i].left)) {
+			s->env.sink.on_down(s->env.sink.core, p->rank, -EPIPE, "left");
+			continue;
+		}
+		snprintf(why, sizeof(why), "rank %d died: its process (pid %d) ended without finish", p->rank,
+			 (int)p->pid);
+		s->env.sink.on_down(s->env.sink.core, p->rank, -ECONNRESET, why);
+	}
+	return events;
+}
+
+int shm_poll(struct transport *t, int budget)
+{
+	struct shm *s = (struct shm *)t;
+	uint32_t count;
+	int events = 0;
+
+	if (!s->segment.head)
+		return 0;
+	shm_accept(s);
+	count = atomic_load_explicit(&s->rx_count, memory_order_relaxed);
+	for (uint32_t i = 0; i < count; i++)
+		events += shm_poll_ring(s, s->rx[i], budget);
+	if (atomic_load_explicit(&s->chores, memory_order_relaxed) > 0) {
+		if (s->gets)
+			events += shm_poll_get(s);
+		events += shm_poll_ended(s);
+	}
+	return events;
+}
+
+bool shm_ready(const struct transport *t)
+{
+	const struct shm *s = (const struct shm *)t;
+	const struct segment_door *door;
+	uint32_t count;
+
+	if (!s->segment.head)
+		return false;
+	count = atomic_load_explicit(&s->rx_count, memory_order_acquire);
+	for (uint32_t i = 0; i < count; i++) {
+		if (ring_ready(&s->rx[i]->rx))
+			return true;
+	}
+	door = &s->segment.head->doors[s->me];
+	return atomic_load_explicit(&s->chores, memory_order_relaxed) > 0 ||
+	       atomic_load_explicit(&door->connect_count, memory_order_relaxed) !=
+		       atomic_load_explicit(&s->connects_seen, memory_order_relaxed);
+}
+
+int shm_expose(struct transport *t, int peer, uint64_t cookie, const void *base[2], const size_t len[2], void *desc)
+{
+	const struct shm *s = (const struct shm *)t;
+	struct shm_desc d = {{(uint64_t)(uintptr_t)base[0], (uint64_t)(uintptr_t)base[1]}};
+
+	(void)cookie;
+	(void)peer;
+	if (s->cma_min == SIZE_MAX || len[0] + len[1] < s->cma_min)
+		return 0;
+	memcpy(desc, &d, sizeof(d));
+	return (int)sizeof(d);
+}
+
+void shm_unexpose(struct transport *t, int peer, uint64_t cookie)
+{
+	(void)t;
+	(void)peer;
+	(void)cookie;
+}
+
+bool shm_get_pays(const struct transport *t, int peer, size_t bytes)
+{
+	const struct shm *s = (const struct shm *)t;
+
+	(void)peer;
+	return s->cma && bytes >= s->cma_min;
+}
+
+int shm_get(struct transport *t, int peer, const struct transport_get *get)
+{
+	struct shm *s = (struct shm *)t;
+	struct shm_desc d;
+	struct shm_get *g;
+
+	if (get->desc_bytes != sizeof(d))
+		return error_set(-EPROTO, "a descriptor of %zu bytes from rank %d", get->desc_bytes, peer);
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return error_set(-ENOMEM, "no memory for a get");
+	memcpy(&d, get->desc, sizeof(d));
+	g->peer = &s->peers[s->local_of[peer]];
+	g->cookie = get->cookie;
+	for (int i = 0; i < 2; i++) {
+		g->addr[i] = d.addr[i];
+		g->to[i] = get->local[i].base;
+		g->left[i] = get->local[i].len;
+	}
+	*s->gets_tail = g;
+	s->gets_tail = &g->next;
+	atomic_fetch_add_explicit(&s->chores, 1, memory_order_relaxed);
+	return 0;
+}
+
+void shm_get_cancel(struct transport *t, int peer, uint64_t cookie)
+{
+	struct shm *s = (struct shm *)t;
+
+	(void)peer;
+	for (struct shm_get **at = &s->gets; *at; at = &(*at)->next) {
+		struct shm_get *g = *at;
+
+		if (g->cookie != cookie)
+			continue;
+		*at = g->next;
+		if (!g->next)
+			s->gets_tail = at;
+		free(g);
+		atomic_fetch_sub_explicit(&s->chores, 1, memory_order_relaxed);
+		return;
+	}
+}
