@@ -21,7 +21,6 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import xdev.ibvdev.Info;
 
 /** Finding and refusing the native library, and the information that the jar prints. */
 final class LibraryTest {
@@ -29,7 +28,7 @@ final class LibraryTest {
 	Path dir;
 
 	private static Job info(Mode mode, String... args) {
-		return Job.of(mode, 1, Info.class, args).bare();
+		return Job.ofClass(mode, 1, "xdev.ibvdev.Info", args).bare();
 	}
 
 	private static Job expect(String... words) {

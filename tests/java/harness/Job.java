@@ -63,6 +63,11 @@ public final class Job {
 		return new Job(mode, np, main.getName(), args);
 	}
 
+	/** Like {@link #of(Mode, int, Class, String...)}, for a class that the tests do not have. */
+	public static Job ofClass(Mode mode, int np, String main, String... args) {
+		return new Job(mode, np, main, args);
+	}
+
 	/** Like {@link #of}, and runs it at once. */
 	public static Result run(Mode mode, int np, Class<?> main, String... args) {
 		return of(mode, np, main, args).run();
