@@ -24,8 +24,8 @@ enum wire_kind {
 	WIRE_DATA,        /* ctl: id = receive, offset; payload */
 	WIRE_FIN,         /* ctl: id = send: taken (or dropped); complete it */
 	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */
-	WIRE_CREDIT,      /* ctl: value = eager window bytes given back or granted */
-	WIRE_STALLED,     /* ctl: I hold sends back for want of credit */
+	WIRE_CREDIT,      /* ctl: value = window bytes given, offset = how much of all is a grant */
+	WIRE_STALLED,     /* ctl: I hold sends back; value = all credit that I have ever got */
 	WIRE_BYE,         /* ctl: the last packet of an orderly close */
 	WIRE_KIND_COUNT
 };

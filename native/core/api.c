@@ -169,8 +169,10 @@ int ibvx_issend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag,
 	return api_isend(ep, buf, dest, tag, context, true, req);
 }
 
-static int api_check_recv(const struct ibvx_rbuf *buf)
+static int api_check_recv(const struct ibvx_rbuf *buf, bool has_status)
 {
+	if (buf->split && !has_status)
+		return error_set(-EINVAL, "a split receive needs a status, which hands over the body");
 	if (!buf->base && buf->capacity_bytes)
 		return error_set(-EINVAL, "a receive of up to %zu bytes to a NULL address", buf->capacity_bytes);
 	return 0;
@@ -215,7 +217,7 @@ int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag,
 	int rc = api_check_source(ep, source);
 
 	if (rc == 0)
-		rc = api_check_recv(buf);
+		rc = api_check_recv(buf, status != NULL);
 	if (rc)
 		return rc;
 	core_lock(ep);
@@ -235,7 +237,7 @@ int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag
 
 	*req = IBVX_REQ_NULL;
 	if (rc == 0)
-		rc = api_check_recv(buf);
+		rc = api_check_recv(buf, true);
 	if (rc)
 		return rc;
 	core_lock(ep);
@@ -382,9 +384,9 @@ static struct umsg *api_take_message(struct ibvx *ep, ibvx_req *message)
 }
 
 static int api_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, bool blocking,
-		     struct request **out)
+		     bool has_status, struct request **out)
 {
-	int rc = api_check_recv(buf);
+	int rc = api_check_recv(buf, has_status);
 	struct umsg *u;
 
 	if (rc == 0)
@@ -406,7 +408,7 @@ int ibvx_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, 
 	int rc;
 
 	core_lock(ep);
-	rc = api_mrecv(ep, message, buf, true, &r);
+	rc = api_mrecv(ep, message, buf, true, status != NULL, &r);
 	if (rc == 0)
 		rc = api_wait_request(ep, r, status);
 	core_unlock(ep);
@@ -420,7 +422,7 @@ int ibvx_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf,
 
 	*req = IBVX_REQ_NULL;
 	core_lock(ep);
-	rc = api_mrecv(ep, message, buf, false, &r);
+	rc = api_mrecv(ep, message, buf, false, true, &r);
 	if (rc == 0)
 		*req = request_handle(r);
 	core_unlock(ep);

@@ -2,6 +2,7 @@
 #include "core/arrive.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,11 +287,14 @@ void recv_on_get(void *core, int rank, uint64_t cookie, int err)
 void recv_on_down(void *core, int rank, int err, const char *why)
 {
 	struct ibvx *ep = core;
+	char named[512];
 
-	if (err == -EPIPE)
+	if (err == -EPIPE) {
 		peer_on_bye(&ep->peers[rank]); /* left in good order without a BYE for us */
-	else
-		peer_fail(&ep->peers[rank], err, why);
+		return;
+	}
+	snprintf(named, sizeof(named), "rank %d: %s", rank, why);
+	peer_fail(&ep->peers[rank], err, strstr(why, "rank ") ? why : named);
 }
 
 void recv_on_packet(void *core, int rank, const struct wire_hdr *hdr, const void *payload)
@@ -327,7 +331,7 @@ void recv_on_packet(void *core, int rank, const struct wire_hdr *hdr, const void
 		send_on_ack(p, hdr);
 		return;
 	case WIRE_CREDIT:
-		if (!flow_on_credit(p, hdr->ctl.value))
+		if (!flow_on_credit(p, hdr->ctl.value, hdr->ctl.offset))
 			peer_broken(p, "a credit of %llu bytes", (unsigned long long)hdr->ctl.value);
 		return;
 	case WIRE_STALLED:

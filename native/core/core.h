@@ -72,6 +72,7 @@ struct peer {
 
 	/* our eager window at the peer */
 	int64_t credit, window;
+	int64_t granted;       /* of credit: for envelopes alone, the peer was starving */
 	bool stalled_told;
 	uint64_t credit_in;    /* all credit ever received, */
 	/* the peer's window here */

@@ -58,10 +58,11 @@ void flow_on_stalled(struct peer *p, uint64_t credit_seen)
 		flow_starve(p);
 }
 
-bool flow_on_credit(struct peer *p, uint64_t bytes)
+bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t granted)
 {
-	if (bytes > INT64_MAX / 2 || p->credit > INT64_MAX / 2)
+	if (bytes > INT64_MAX / 2 || granted > INT64_MAX / 2 || p->credit > INT64_MAX / 2)
 		return false;
+	p->granted = (int64_t)granted;
 	p->credit += (int64_t)bytes;
 	p->credit_in += bytes;
 	p->stalled_told = false;

@@ -20,10 +20,7 @@ static inline size_t flow_cost(size_t payload)
 /* May an eager message / an envelope go out now? */
 static inline bool flow_allows_eager(const struct peer *p, size_t payload)
 {
-	/* what was granted to a starved receiver is for envelopes alone */
-	int64_t have = p->credit < p->window ? p->credit : p->window;
-
-	return have >= (int64_t)flow_cost(payload) + p->window / 4;
+	return p->credit - p->granted >= (int64_t)flow_cost(payload) + p->window / 4;
 }
 
 static inline bool flow_allows_envelope(const struct peer *p)
@@ -41,8 +38,8 @@ static inline size_t flow_eager_max(size_t window)
 void flow_release(struct peer *p, size_t cost);
 /* The peer says that it holds sends back, having seen so much credit in all. */
 void flow_on_stalled(struct peer *p, uint64_t credit_seen);
-/* The peer gave credit. false: nonsense. */
-bool flow_on_credit(struct peer *p, uint64_t bytes);
+/* The peer gave credit; `granted` of all that we have is for envelopes alone. false: nonsense. */
+bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t granted);
 /* A receive or probe that may be meant for the peer found nothing: if the peer is
  * stalled, let more of its envelopes come. */
 void flow_starve(struct peer *p);

@@ -69,6 +69,22 @@ int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from
 	return 0;
 }
 
+/* Credit says how much of it is a grant: that part carries envelopes only. */
+static int peer_credit(struct peer *p)
+{
+	struct transport_slot slot;
+	int rc = p->transport->ops->reserve(p->transport, p->rank, 0, &slot);
+
+	if (rc < 0)
+		return rc;
+	slot.hdr->kind = WIRE_CREDIT;
+	slot.hdr->flags = 0;
+	slot.hdr->len = 0;
+	slot.hdr->ctl = (struct wire_ctl){.offset = p->debt, .value = p->owes_credit};
+	p->transport->ops->commit(p->transport, p->rank, &slot);
+	return 0;
+}
+
 /* The control packets of requests, then those of the peer itself. */
 static int peer_flush_controls(struct peer *p, int *sent)
 {
@@ -86,7 +102,7 @@ static int peer_flush_controls(struct peer *p, int *sent)
 		complete_released(p->ep, r);
 	}
 	if (p->owes_credit) {
-		rc = peer_control(p, WIRE_CREDIT, 0, 0, p->owes_credit);
+		rc = peer_credit(p);
 		if (rc < 0)
 			return rc;
 		p->credit_out += p->owes_credit;
@@ -278,6 +294,7 @@ static void peer_end_requests(struct peer *p, int code)
 			r->peer->inflow_request = NULL;
 		}
 		list_remove(&r->link);
+		r->owes = 0;
 		if (r->kind == REQ_RECV)
 			r->peer = p;
 		complete_request(ep, r, code);

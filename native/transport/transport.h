@@ -133,7 +133,8 @@ struct transport_ops {
 	/* Takes room for a packet with len payload bytes (<= payload_max).  0; -EAGAIN: no room
 	 * now, poll() and try again (a sleeper is woken when there is); another -errno: the peer is lost.
 	 * At most one slot is open per peer, and the caller commits or discards it before
-	 * it calls anything else of the transport. */
+	 * it calls anything else of the transport but expose(). An error is a hint: on_down follows from poll(),
+	 * or the core gives the peer up itself. */
 	int (*reserve)(struct transport *t, int peer, size_t len, struct transport_slot *slot);
 	/* The packet is complete; hdr->len <= the reserved length. */
 	void (*commit)(struct transport *t, int peer, struct transport_slot *slot);
@@ -155,7 +156,8 @@ struct transport_ops {
 	 * fence between what was committed or freed and this look. Any thread. */
 	void (*ring)(struct transport *t, void *door, void *flag);
 	/* The futex word on which this endpoint sleeps and which others wake; NULL: the transport has none, its arm()
-	 * uses a watched fd and the core's own bell.  At most one transport of an endpoint has one. */
+	 * uses a watched fd and the core's own bell.  At most one transport of an endpoint has one.
+	 * Bit 0 is the core's: set while somebody sleeps.  Who wakes clears it and adds 2, in one exchange. */
 	uint32_t *(*bell)(struct transport *t);
 
 	/* One-sided gets; NULL where there are none.
@@ -167,7 +169,7 @@ struct transport_ops {
 	void (*unexpose)(struct transport *t, int peer, uint64_t cookie);
 	/* Does a get of this many bytes beat streaming, as measured on this host? */
 	bool (*get_pays)(const struct transport *t, int peer, size_t bytes);
-	/* Starts a get; its end comes through on_get from a later poll().  -EAGAIN: later. */
+	/* Starts a get; its end comes through on_get from a later poll().  Any error: the core streams instead. */
 	int (*get)(struct transport *t, int peer, const struct transport_get *get);
 	/* Forgets a get whose request is gone; no upcall follows for the cookie. */
 	void (*get_cancel)(struct transport *t, int peer, uint64_t cookie);
