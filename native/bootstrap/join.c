@@ -154,7 +154,7 @@ static int join_as_leaf(struct bootstrap *b, const char *secret, const char *job
 
 int bootstrap_join(struct bootstrap *b, const struct log *log, char job_id[33])
 {
-	const char *secret = settings_text(b->settings, SETTING_JOB_SECRET);
+	const char *secret = settings_secret(b->settings);
 	const char *id = settings_text(b->settings, SETTING_JOB_ID);
 	int64_t deadline;
 	int err;

@@ -42,6 +42,9 @@ struct knocker {
 
 static int knock_again(struct knocker *k, int err)
 {
+	/* The attempt that our own deadline cuts short says less than the one before. */
+	if (err == -ETIMEDOUT && k->why[0] && deadline_left_ms(k->deadline) == 0)
+		return KNOCK_AGAIN;
 	k->last = err;
 	snprintf(k->why, sizeof(k->why), "%s", error_text());
 	return KNOCK_AGAIN;
@@ -258,14 +261,14 @@ static int knock_given_up(struct knocker *k)
 	return error_set(-ETIMEDOUT,
 			 "rank 0 at %s did not let this rank in within %lld ms (start_timeout_ms), the last attempt: %s; check "
 			 "that rank 0 was started and that no firewall is between",
-			 k->where, (long long)k->b->timeout_ms, k->why);
+			 k->where, (long long)k->b->timeout_ms, k->why[0] ? k->why : "cut short");
 }
 
 int knock(struct bootstrap *b, const char *host, int port, const char *where, const char *secret,
 	  const char *job_id, int64_t deadline)
 {
 	struct knocker k = {.b = b, .where = where, .secret = secret, .job_id = job_id, .deadline = deadline,
-			    .last = -ETIMEDOUT, .why = "none was finished", .proof = {.rank = b->rank, .size = b->size}};
+			    .last = -ETIMEDOUT, .proof = {.rank = b->rank, .size = b->size}};
 	int64_t unreachable = 0;
 	struct address_list list;
 	int pause_ms = KNOCK_PAUSE_FIRST_MS;
@@ -286,8 +289,8 @@ int knock(struct bootstrap *b, const char *host, int port, const char *where, co
 			unreachable = 0;
 		else if (!unreachable)
 			unreachable = deadline_after_ms(KNOCK_UNREACHABLE_MS);
+		knock_pause(&k, &pause_ms);
 		if (deadline_left_ms(k.deadline) == 0 || (unreachable && deadline_left_ms(unreachable) == 0))
 			return star_fail(b, knock_given_up(&k));
-		knock_pause(&k, &pause_ms);
 	}
 }
