@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""What a job is made of before its first process: ids, ports, the conf file."""
+import os
+import secrets
+import socket
+import tempfile
+
+from .errors import UserError
+
+LOOPBACK = "127.0.0.1"
+
+
+class Ports:
+    """Free TCP ports that stay reserved until close.
+
+    Each is bound with SO_REUSEADDR and never listened on.  Linux then gives it to nobody who asks for any
+    free port, while a rank that asks for exactly this port, with SO_REUSEADDR like every server, gets it.
+    So there is no moment in which another job can take it.
+    """
+
+    def __init__(self, count):
+        self._sockets = []
+        self.numbers = []
+        try:
+            for _ in range(count):
+                s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+                self._sockets.append(s)
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                s.bind(("", 0))
+                self.numbers.append(s.getsockname()[1])
+        except OSError as e:
+            self.close()
+            raise UserError("reserving %d TCP ports: %s; start fewer ranks, or raise ulimit -n and the range "
+                            "net.ipv4.ip_local_port_range" % (count, e.strerror)) from e
+
+    def close(self):
+        for s in self._sockets:
+            s.close()
+        self._sockets = []
+
+
+def conf_text(np, psl_bytes, lines):
+    return "# written by ibvrun\n# number of processes\n%d\n# protocol switch limit, bytes\n%d\n%s\n" % (
+        np, psl_bytes, "\n".join(lines))
+
+
+def conf_lines_classic(np, ports):
+    """host@rport@wport@rank@debugport: ports holds two per rank."""
+    return ["%s@%d@%d@%d@0" % (LOOPBACK, ports[2 * r], ports[2 * r + 1], r) for r in range(np)]
+
+
+def conf_lines_mxdev(np):
+    """host@board@rank@debugport, as mpjrun writes them for mxdev."""
+    return ["localhost@%d@%d@0" % (r, r) for r in range(np)]
+
+
+class Job:
+    """Id, secret and the temporary folder of one job."""
+
+    def __init__(self):
+        self.id = secrets.token_hex(16)
+        self.secret = secrets.token_hex(16)
+        self.folder = None
+
+    def write_conf(self, path, text):
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def conf_path(self):
+        """Where the conf file is or, before make_folder, where by-hand ranks can have it."""
+        if self.folder:
+            return os.path.join(self.folder, "job.conf")
+        return os.path.join(tempfile.gettempdir(), "ibvrun-%s.conf" % self.id[:12])
+
+    def make_folder(self):
+        try:
+            self.folder = tempfile.mkdtemp(prefix="ibvrun-")
+        except OSError as e:
+            raise UserError("no folder for the conf file can be made in %s: %s; set TMPDIR to a folder that "
+                            "you can write to" % (tempfile.gettempdir(), e.strerror)) from e
+
+
+def remove_leftovers(job_id, folder, shm="/dev/shm"):
+    """Removes what the job's name is on.  Called when no rank is left."""
+    if folder:
+        for name in _names(folder):
+            _unlink(os.path.join(folder, name))
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass
+    for name in _names(shm):
+        if name.startswith("ibvdev-" + job_id):
+            _unlink(os.path.join(shm, name))
+
+
+def _names(folder):
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _unlink(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # somebody else was faster, or it is not ours

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""From options to plans: the command line, folder and environment of every process of a job."""
+import os
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional
+
+from . import conf
+from .errors import UserError
+from .paths import Java, Mpj, manifest
+
+
+@dataclass
+class Command:
+    """One process to start.  name: as messages and prefixes show it ("rank 3"); rank: its number."""
+    rank: int
+    name: str
+    argv: List[str]
+    environ: Dict[str, str]  # what it has more than ibvrun itself
+    cwd: Optional[str]
+
+
+@dataclass
+class Plan:
+    commands: List[Command]
+    conf_text: Optional[str] = None   # goes to job.conf_path()
+    needs_port_server: bool = False
+    notes: List[str] = field(default_factory=list)  # for --dry-run
+
+
+def make(opts, job, installation, environ, ports, server_port):
+    """The plan of a job.  ports: conf.Ports numbers, two per rank; server_port: of the port server or 0."""
+    if opts.executable:
+        return _plan_executable(opts, job, ports)
+    return {"ibvdev": _plan_ibvdev, "niodev": _plan_niodev, "smpdev": _plan_smpdev, "mxdev": _plan_mxdev,
+            "hybdev": _refuse_hybdev, "native": _refuse_native}[opts.device](
+                JavaSide(opts, installation, environ), job, ports, server_port)
+
+
+def _job_environ(job):
+    return {"IBVDEV_JOB_ID": job.id, "IBVDEV_JOB_SECRET": job.secret}
+
+
+class JavaSide:
+    """What the plans of all Java devices share."""
+
+    def __init__(self, opts, installation, environ):
+        self.opts = opts
+        self.installation = installation
+        self.environ = environ
+        self.java = Java(opts.java, environ)
+        self.mpj = Mpj(opts.mpj_home, environ)
+        self.main_class, self.manifest_options = self._main()
+        self.cwd = os.path.abspath(opts.wdir) if opts.wdir else None
+
+    def _main(self):
+        """-jar FILE becomes its Main-Class: java -jar would ignore our class path."""
+        if not self.opts.jar:
+            return self.opts.main_class, []
+        found = manifest(self.opts.jar)
+        if "Main-Class" not in found:
+            raise UserError("-jar %s: its manifest has no Main-Class; run it as -cp %s and the class"
+                            % (self.opts.jar, self.opts.jar))
+        options = []
+        for name, option in (("Add-Exports", "--add-exports"), ("Add-Opens", "--add-opens")):
+            for package in found.get(name, "").split():
+                options.append("%s=%s=ALL-UNNAMED" % (option, package))
+        return found["Main-Class"], options
+
+    def user_class_path(self):
+        """Entries of the program; relative ones mean the folder ibvrun was called in."""
+        opts = self.opts
+        if opts.jar:
+            entries = [opts.jar] + (opts.class_path.split(os.pathsep) if opts.class_path else [])
+        else:
+            text = opts.class_path if opts.class_path is not None else self.environ.get("CLASSPATH") or "."
+            entries = text.split(os.pathsep)
+        if self.cwd is None:
+            return entries
+        return [os.path.join(os.getcwd(), e) if e else os.getcwd() for e in entries]
+
+    def class_path(self, ours):
+        return os.pathsep.join([e for e in ours if e] + self.user_class_path())
+
+    def has_jvm_option(self, *beginnings):
+        return any(o.startswith(beginnings) for o in self.opts.jvm_options)
+
+    def ibvdev_options(self):
+        """What the native library asks of the JVM."""
+        options = []
+        library = self.installation.library()
+        if library and not self.has_jvm_option("-Dibvdev.library="):
+            options.append("-Dibvdev.library=" + library)
+        if not self.has_jvm_option("--enable-native-access") and self.java.feature() >= 22:
+            options.append("--enable-native-access=ALL-UNNAMED")
+        return options
+
+    def command(self, rank, size, class_path, options, words, environ, name=None):
+        opts = self.opts
+        debug = []
+        if opts.debug_port is not None:
+            debug = ["-agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address=%d"
+                     % (opts.debug_port + rank)]
+        users = [o.replace("{rank}", str(rank)).replace("{size}", str(size)) for o in opts.jvm_options]
+        argv = [self.java.path] + options + self.manifest_options + debug + users
+        argv += ["-cp", class_path] + words + opts.arguments
+        return Command(rank, name or "rank %d" % rank, argv, environ, self.cwd)
+
+    def per_rank(self, class_path, options, conf_word, environ, notes=(), **plan):
+        opts = self.opts
+        commands = [self.command(r, opts.np, class_path, options,
+                                 [self.main_class, str(r), conf_word, opts.device], environ)
+                    for r in range(opts.np)]
+        return Plan(commands, notes=list(notes), **plan)
+
+    def classic_jars(self, jar):
+        return [jar, self.mpj.jar("mpj.jar"), self.mpj.log4j()]
+
+
+def _plan_ibvdev(side, job, ports, _server_port):
+    opts = side.opts
+    class_path = side.class_path(side.classic_jars(side.installation.require_jar()))
+    environ = dict(_job_environ(job), MPJ_HOME=side.mpj.require_home())
+    return side.per_rank(class_path, side.ibvdev_options(), job.conf_path(), environ,
+                         conf_text=conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_classic(opts.np, ports)))
+
+
+def _plan_niodev(side, _job, _ports, server_port):
+    opts = side.opts
+    class_path = side.class_path(side.classic_jars(side.installation.jar()))
+    word = ("#Number of Processes;%d;#Protocol Switch Limit;%d;#Server Name;%s;#Server Port;%d"
+            % (opts.np, opts.psl_bytes, conf.LOOPBACK, server_port))
+    return side.per_rank(class_path, [], word, {"MPJ_HOME": side.mpj.require_home()}, needs_port_server=True,
+                         notes=["niodev asks the server that ibvrun runs for the others' ports: these lines",
+                                "show what ibvrun starts and do not run without it"])
+
+
+def _plan_mxdev(side, job, _ports, _server_port):
+    opts = side.opts
+    class_path = side.class_path(side.classic_jars(side.installation.jar()))
+    return side.per_rank(class_path, [], job.conf_path(), {"MPJ_HOME": side.mpj.require_home()},
+                         conf_text=conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_mxdev(opts.np)),
+                         notes=["mxdev needs Myrinet hardware and its libmxdev.so on java.library.path"])
+
+
+def _plan_smpdev(side, _job, _ports, _server_port):
+    """One JVM, a thread a rank, started by the starter of MPJ Express.
+
+    mpi.jar and its parts stand in for mpj.jar, which lacks smpdev.  Each rank gets a class loader of its own for
+    the program's classes, so the program's class path must not be on the JVM's.
+    """
+    opts = side.opts
+    jars = [side.mpj.jar(n) for n in ("mpi.jar", "mpjbuf.jar", "mpjdev.jar", "xdev.jar", "smpdev.jar", "niodev.jar",
+                                      "starter.jar", "loader1.jar", "runtimecommon.jar")]
+    jars.append(side.mpj.log4j())
+    entries = [os.path.abspath(e or ".") for e in side.user_class_path()]
+    words = ["runtime.starter.MulticoreStarter", side.cwd or os.getcwd(), str(opts.np), "smpdev", "useLocalLoader",
+             os.pathsep.join(entries), side.main_class]
+    command = side.command(0, opts.np, os.pathsep.join(jars), [], words, {"MPJ_HOME": side.mpj.require_home()},
+                           name="the JVM of all %d ranks" % opts.np)
+    return Plan([command])
+
+
+def _refuse_hybdev(_side, _job, _ports, _server_port):
+    raise UserError("-dev hybdev: it joins machines by niodev and the threads of each by smpdev; on one machine that "
+                    "is smpdev alone, so use -dev smpdev")
+
+
+def _refuse_native(side, _job, _ports, _server_port):
+    raise UserError(
+        "-dev native: its ranks are started by the mpirun of a C MPI and need libnativempjdev.so, which Debian's "
+        "package does not hold. With one built: MPJ_HOME=%s mpirun -np %d java -cp %s:%s:. "
+        "-Djava.library.path=FOLDER %s 0 0 native" % (side.mpj.require_home(), side.opts.np, side.mpj.jar("mpj.jar"),
+                                                      side.mpj.log4j(), side.main_class))
+
+
+def _plan_executable(opts, job, ports):
+    def replaced(word, rank):
+        for name, value in (("rank", rank), ("size", opts.np), ("conf", job.conf_path())):
+            word = word.replace("{%s}" % name, str(value))
+        return word
+
+    program = opts.executable
+    if os.sep in program:
+        program = os.path.abspath(program)  # -wdir does not change what is meant
+    cwd = os.path.abspath(opts.wdir) if opts.wdir else None
+    commands = [Command(r, "rank %d" % r, [program] + [replaced(a, r) for a in opts.arguments], _job_environ(job), cwd)
+                for r in range(opts.np)]
+    return Plan(commands, conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_classic(opts.np, ports)))

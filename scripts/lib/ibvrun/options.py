@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: MIT
+"""The command line.  ibvrun's own options come before the class, mixed with the JVM's in any order."""
+import math
+import os
+from dataclasses import dataclass, field
+from typing import List, Optional
+
+from .errors import UserError
+
+DEVICES = ("ibvdev", "niodev", "smpdev", "hybdev", "mxdev", "native")
+DEVICE_ALIASES = {"multicore": "smpdev"}  # mpjrun's name for it
+MAX_RANKS = 65535
+DEFAULT_PSL_BYTES = 131072
+
+# Options of java whose value is the next word.
+JVM_OPTIONS_WITH_VALUE = frozenset((
+    "-p", "--module-path", "--upgrade-module-path", "--add-modules", "--limit-modules",
+    "--add-reads", "--add-exports", "--add-opens", "--patch-module", "--enable-native-access",
+    "--illegal-native-access", "--finalization"))
+
+# Options of mpjrun and fmpjrun that cannot work here, and why.
+MACHINES = "starting ranks on other machines is not supported yet: all ranks run on this one"
+YARN = "Hadoop YARN is not supported"
+REFUSED_WITH_VALUE = {
+    "-machinesfile": MACHINES, "-machinefile": MACHINES, "-hostfile": MACHINES, "-hosts": MACHINES,
+    "-nphost": MACHINES, "-dport": "there is no daemon: ibvrun starts the ranks itself",
+    "-mpjport": "the ports are chosen by ibvrun and written into the conf file",
+    "-headnodeip": MACHINES, "-mxboardnum": "no Myrinet boards are chosen here",
+    "-src": "copying sources to other machines is not supported", "-m": "run the main class of a "
+    "module by its class name", "--module": "run the main class of a module by its class name",
+}
+REFUSED = {"-profile": "start the profiler of your choice by a JVM option such as -agentpath or -javaagent"}
+for _name in ("-yarn", "-debugYarn"):
+    REFUSED[_name] = YARN
+for _name in ("-amCores", "-amMem", "-amPriority", "-appName", "-containerCores", "-containerMem",
+              "-hdfsFolder", "-mpjContainerPriority", "-yarnQueue"):
+    REFUSED_WITH_VALUE[_name] = YARN
+
+
+@dataclass
+class Options:
+    np: int = 0
+    device: str = "ibvdev"
+    class_path: Optional[str] = None
+    wdir: Optional[str] = None
+    jar: Optional[str] = None
+    main_class: Optional[str] = None
+    executable: Optional[str] = None
+    arguments: List[str] = field(default_factory=list)
+    jvm_options: List[str] = field(default_factory=list)
+    java: Optional[str] = None
+    mpj_home: Optional[str] = None
+    psl_bytes: int = DEFAULT_PSL_BYTES
+    debug_port: Optional[int] = None
+    prefix: bool = False
+    output: Optional[str] = None
+    dry_run: bool = False
+    grace_s: float = 3.0
+    kill_after_s: float = 2.0
+    timeout_s: Optional[float] = None
+    dump: bool = False
+    bind: str = "none"
+    verbose: bool = False
+    help: bool = False
+    version: bool = False
+
+
+def whole_number(option, text, low, high):
+    try:
+        value = int(text)
+    except ValueError:
+        value = None
+    if value is None or not low <= value <= high:
+        raise UserError("%s %s: must be a whole number from %d to %d" % (option, text, low, high))
+    return value
+
+
+def seconds(option, text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1e9:
+        raise UserError("%s %s: must be a number of seconds, 0 or more" % (option, text))
+    return value
+
+
+def device_name(text):
+    name = DEVICE_ALIASES.get(text, text)
+    if name not in DEVICES:
+        raise UserError("-dev %s: no such device; there are %s (and multicore, which is smpdev)"
+                        % (text, ", ".join(DEVICES)))
+    return name
+
+
+def _set_bind(opts, text):
+    if text not in ("none", "core"):
+        raise UserError("--bind %s: must be none or core" % text)
+    opts.bind = text
+
+
+def _setter(name, convert=None):
+    def apply(opts, text):
+        setattr(opts, name, convert(text) if convert else text)
+    return apply
+
+
+# name without its dashes -> what to do with its value; both -name and --name are accepted
+VALUED = {
+    "np": _setter("np", lambda t: whole_number("-np", t, 1, MAX_RANKS)),
+    "dev": _setter("device", device_name),
+    "cp": _setter("class_path"), "classpath": _setter("class_path"), "class-path": _setter("class_path"),
+    "wdir": _setter("wdir"),
+    "jar": _setter("jar"), "class": _setter("main_class"), "exec": _setter("executable"),
+    "psl": _setter("psl_bytes", lambda t: whole_number("-psl", t, 0, 2 ** 31 - 1)),
+    "debug": _setter("debug_port", lambda t: whole_number("-debug", t, 1, 65535)),
+    "java": _setter("java"), "mpjhome": _setter("mpj_home"), "mpj-home": _setter("mpj_home"),
+    "output": _setter("output"),
+    "grace": _setter("grace_s", lambda t: seconds("--grace", t)),
+    "kill-after": _setter("kill_after_s", lambda t: seconds("--kill-after", t)),
+    "timeout": _setter("timeout_s", lambda t: seconds("--timeout", t)),
+    "bind": _set_bind,
+}
+FLAGS = {
+    "-l": "prefix", "-prefix": "prefix", "--prefix": "prefix",
+    "-n": "dry_run", "--dry-run": "dry_run", "--dump": "dump",
+    "-v": "verbose", "--verbose": "verbose",
+    "-h": "help", "-help": "help", "--help": "help", "-?": "help", "--version": "version",
+}
+ENDS_OPTIONS = ("jar", "class", "exec")  # what follows belongs to the program
+
+
+def own_option(word):
+    """(name, value or None) if word is an option of ibvrun that takes a value, else None."""
+    name, equals, value = word.partition("=")
+    bare = name[2:] if name.startswith("--") else name[1:]
+    if bare not in VALUED or (equals and not name.startswith("--")):
+        return None
+    return bare, value if equals else None
+
+
+def parse(argv):
+    """Options from the words after ibvrun, or UserError."""
+    opts = Options()
+    words = list(argv)
+
+    def value_of(option):
+        if not words:
+            raise UserError("%s needs a value; see ibvrun --help" % option)
+        return words.pop(0)
+
+    while words:
+        word = words.pop(0)
+        own = own_option(word) if word.startswith("-") else None
+        if word in FLAGS:
+            setattr(opts, FLAGS[word], True)
+            if opts.help or opts.version:
+                return opts
+        elif own:
+            name, value = own
+            VALUED[name](opts, value_of(word) if value is None else value)
+            if name in ENDS_OPTIONS:
+                break
+        elif word in REFUSED or word in REFUSED_WITH_VALUE:
+            raise UserError("%s: %s" % (word, REFUSED.get(word) or REFUSED_WITH_VALUE[word]))
+        elif word in JVM_OPTIONS_WITH_VALUE:
+            opts.jvm_options += [word, value_of(word)]
+        elif word.startswith("-") and word != "-" or word.startswith("@"):
+            opts.jvm_options.append(word)
+        else:
+            opts.main_class = word
+            break
+    opts.arguments = words
+    check(opts)
+    return opts
+
+
+def check(opts):
+    if opts.main_class and opts.main_class.isdigit():
+        raise UserError("%s is not the name of a class; the number of ranks is given by -np %s"
+                        % (opts.main_class, opts.main_class))
+    if not (opts.jar or opts.main_class or opts.executable):
+        raise UserError("nothing to run: name a class, -jar FILE, or --exec PROGRAM; see ibvrun --help")
+    if opts.executable and opts.jvm_options:
+        raise UserError("%s: --exec runs a program without a JVM and takes no JVM options"
+                        % opts.jvm_options[0])
+    if opts.executable and opts.device != "ibvdev":
+        raise UserError("-dev %s: --exec programs use the C library behind ibvdev" % opts.device)
+    if opts.wdir is not None and not os.path.isdir(opts.wdir):
+        raise UserError("-wdir %s: no such folder" % opts.wdir)
+    if opts.jar is not None and not os.path.isfile(opts.jar):
+        raise UserError("-jar %s: no such file" % opts.jar)
+    if not opts.np:
+        opts.np = os.cpu_count() or 1
+    if opts.debug_port is not None and opts.debug_port + opts.np - 1 > 65535:
+        raise UserError("-debug %d: %d ranks need as many ports from there on, and ports end at 65535"
+                        % (opts.debug_port, opts.np))
+
+
+HELP = """\
+usage: ibvrun [options] [JVM options] Class [arguments]
+       ibvrun [options] [JVM options] -jar FILE [arguments]
+       ibvrun [options] --exec PROGRAM [arguments]
+
+Starts a message-passing job of N ranks on this machine and stays until the last one ended.
+
+What to run
+  -np N             number of ranks (default: the number of processors)
+  -dev NAME         device: ibvdev (default), niodev, smpdev (also called multicore), mxdev;
+                    hybdev and native are refused with the reason
+  -cp PATH          class path of the program (also -classpath; default: $CLASSPATH, else .);
+                    relative entries mean the folder in which ibvrun was called
+  -jar FILE         run the main class of this jar; -class NAME is the same as NAME
+  --exec PROGRAM    run a program that is not Java, for example one that uses ibvx.h;
+                    in its arguments {rank}, {size} and {conf} are replaced
+  -wdir DIR         working folder of the ranks
+  -psl BYTES        protocol switch limit, written into the conf file (default 131072)
+  -debug PORT       rank r waits for a Java debugger at PORT + r
+  -java FILE        the java to use (default: that of $JAVA_HOME, else of $PATH)
+  -mpjhome DIR      the MPJ Express to use (default: $MPJ_HOME, else Debian's /usr/share/mpj)
+  Any other word that starts with - or @ before the class is handed to the JVM (-Xmx1g, -Dname=value,
+  -javaagent:..., --add-opens ...); {rank} and {size} are replaced in it.
+
+Where output goes
+  -l, --prefix      write "[rank] " before each line; lines of different ranks are never mixed
+  --output DIR      write DIR/rank.R.out and DIR/rank.R.err; with -l also show the lines
+  Rank 0 reads ibvrun's standard input, the others read nothing.
+
+How it ends
+  --grace S         after the first failure, let the others end by themselves for S seconds
+                    (default 3) before SIGTERM
+  --kill-after S    seconds from SIGTERM to SIGKILL (default 2)
+  --timeout S       end the job after S seconds
+  --dump            print the Java threads of every rank when the time limit strikes
+
+Other
+  -n, --dry-run     print the command line of every rank, quoted for the shell, and run nothing;
+                    create the conf file it shows and paste each line into a terminal of its own
+  --bind core|none  pin each rank to one of the allowed processors in turn (default none)
+  -v, --verbose     tell how every rank ended
+  -h, --help        this text
+  --version         the version
+
+Signals: SIGINT, SIGTERM and SIGHUP are passed on and end the job; a second one kills it.  SIGQUIT
+(thread dump), SIGUSR1 and SIGUSR2 are passed on.  SIGTSTP stops the ranks too.
+
+Exit status: 0 if every rank ended with 0; otherwise that of the rank that failed first, or 128 plus the
+signal that killed it; 128 plus the signal if ibvrun was told to end; 124 for --timeout; 2 for a command
+line or an installation that cannot work; 126 if a rank could not be started.
+
+Environment: JAVA_HOME, MPJ_HOME, CLASSPATH, IBVDEV_BUILD (build folder of a checkout, default build/),
+and every setting of the library as IBVDEV_name (see ibvdev-info).
+
+Not supported: -machinesfile and other machines (yet), YARN.
+"""

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Starting processes.  Spawner is the seam: ranks on other machines will be another one of these."""
+import ctypes
+import errno
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from typing import Optional
+
+from .errors import STATUS_NOT_RUN, UserError
+
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class Ending:
+    """How a process ended: by exit(status) or by a signal."""
+    status: Optional[int]
+    signal: Optional[int]
+
+    @property
+    def failed(self):
+        return self.status != 0
+
+    @property
+    def exit_status(self):
+        return 128 + self.signal if self.signal is not None else self.status
+
+    def __str__(self):
+        if self.signal is not None:
+            return "was killed by signal %d (%s)" % (self.signal, signal_name(self.signal))
+        text = "exited with status %d" % self.status
+        if self.status > 128 and signal_name(self.status - 128).startswith("SIG"):
+            text += " (ended by %s)" % signal_name(self.status - 128)  # a JVM exits so after SIGTERM
+        return text
+
+
+def signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "signal %d" % number
+
+
+class Spawner:
+    """Starts the processes of a plan and reports how they ended."""
+
+    def start(self, command, stdin, stdout, stderr):
+        """Starts a command with these descriptors (None: ours) and returns a process with name, pid,
+        send(signal) and ending().  UserError if it cannot be started."""
+        raise NotImplementedError
+
+
+class LocalSpawner(Spawner):
+    """On this machine.  Every process leads a session of its own, so that a signal reaches it and its
+    children once, through us; and the kernel kills it when ibvrun dies.  ibvrun has one thread only, which
+    makes the code between fork and exec safe."""
+
+    def __init__(self, environ, bind="none"):
+        self._environ = environ
+        self._cores = sorted(os.sched_getaffinity(0)) if bind == "core" else None
+        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
+        self._parent = os.getpid()
+
+    def start(self, command, stdin, stdout, stderr):
+        core = self._cores[command.rank % len(self._cores)] if self._cores else None
+
+        def between_fork_and_exec():
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            if core is not None:
+                os.sched_setaffinity(0, {core})
+            self._prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != self._parent:
+                os._exit(STATUS_NOT_RUN)  # ibvrun died before the line above
+
+        try:
+            process = subprocess.Popen(command.argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=command.cwd,
+                                       env=dict(self._environ, **command.environ), start_new_session=True,
+                                       preexec_fn=between_fork_and_exec)
+        except OSError as e:
+            advice = ": is it the right name?" if e.errno == errno.ENOENT else ""
+            raise UserError("%s: starting %s: %s%s" % (command.name, command.argv[0], e.strerror, advice),
+                            STATUS_NOT_RUN) from e
+        return LocalProcess(command, process)
+
+
+class LocalProcess:
+    def __init__(self, command, process):
+        self.rank = command.rank
+        self.name = command.name
+        self.pid = process.pid
+        self._process = process
+        self._ending = None
+
+    def send(self, number):
+        """To the process and its children; nothing happens if it has ended."""
+        if self._ending is None:
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                pass
+
+    def ending(self):
+        """An Ending, or None while it runs.  Children that it left behind are killed, while the
+        not yet collected process keeps their group's number from being given to anybody else."""
+        if self._ending is None:
+            info = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if info is not None:
+                self.send(signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                if info.si_code == os.CLD_EXITED:
+                    self._ending = Ending(info.si_status, None)
+                else:
+                    self._ending = Ending(None, info.si_status)
+                self._process.returncode = self._ending.exit_status  # keeps Popen from waiting again
+        return self._ending
