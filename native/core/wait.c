@@ -67,7 +67,8 @@ void wait_kick(struct ibvx *ep)
 	while (!atomic_compare_exchange_weak(wait_bell(ep), &v, (v & ~1u) + 2u))
 		;
 	ep->asleep = false; /* once is enough */
-	futex_wake(ep->bell, 1, ep->bell_owner != NULL);
+	/* all: the progress thread may still lie on the bell beside the poller */
+	futex_wake(ep->bell, INT_MAX, ep->bell_owner != NULL);
 	ep->wakes++;
 }
 
@@ -361,7 +362,7 @@ void wait_close(struct ibvx *ep)
 	ep->progress_running = false;
 	wait_signal(ep, &ep->progress_waiter);
 	if (ep->progress_waiter.on_bell)
-		futex_wake(ep->bell, 1, ep->bell_owner != NULL);
+		futex_wake(ep->bell, INT_MAX, ep->bell_owner != NULL);
 	core_unlock(ep);
 	pthread_join(ep->progress_thread, NULL);
 }

@@ -119,7 +119,8 @@ void segment_ring(struct segment_door *door)
 	/* one of those who come at the same time wakes; the others see the bit gone */
 	while (v & 1u) {
 		if (atomic_compare_exchange_weak(bell, &v, (v & ~1u) + 2u)) {
-			futex_wake(&door->bell, 1, true);
+			/* all: a progress thread may lie there beside the poller */
+			futex_wake(&door->bell, INT_MAX, true);
 			return;
 		}
 	}
