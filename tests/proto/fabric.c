@@ -209,7 +209,7 @@ bool fabric_due(struct fabric *f, int rank)
 
 void fabric_wake(struct node *n)
 {
-	atomic_fetch_add(&n->bell, 1);
+	atomic_fetch_add(&n->bell, 2); /* bit 0 is the core's */
 	syscall(SYS_futex, (uint32_t *)&n->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 

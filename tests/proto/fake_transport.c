@@ -47,7 +47,8 @@ static void enter(struct fake *t, const char *what)
 	}
 	t->depth++;
 	pthread_mutex_lock(&t->f->lock);
-	if (t->open_peer >= 0 && strcmp(what, "commit") != 0 && strcmp(what, "discard") != 0)
+	if (t->open_peer >= 0 && strcmp(what, "commit") != 0 && strcmp(what, "discard") != 0 &&
+	    strcmp(what, "expose") != 0)
 		fabric_violate(t->f, "rank %d: %s while the slot for rank %d is open", t->rank, what,
 			       t->open_peer);
 }
@@ -219,7 +220,7 @@ static int reserve_refused(struct fake *t, struct link *l, int peer, size_t len)
 	struct fabric *f = t->f;
 
 	if (f->nodes[t->rank].dead || l->refuses)
-		return error_set(-ECONNRESET, "the fake link to rank %d is gone", peer);
+		return error_set(-ECONNRESET, "rank %d has died (the fake link is gone)", peer);
 	if (!l->connecting) {
 		l->connecting = true;
 		l->up_at = f->now + rng_below(&f->rng, (uint64_t)f->cfg.connect_max + 1);
@@ -343,12 +344,14 @@ static bool deliver_down(struct fake *t, int peer)
 {
 	struct fabric *f = t->f;
 	struct link *l = fabric_link(f, peer, t->rank);
+	char why[80];
 
 	if (!l->down || l->down_told || l->forgotten || l->head || l->down_at > f->now)
 		return false;
 	l->down_told = true;
+	snprintf(why, sizeof(why), "rank %d has died (the fake link broke)", peer);
 	pthread_mutex_unlock(&f->lock);
-	t->sink.on_down(t->sink.core, peer, -ECONNRESET, "the fake link broke");
+	t->sink.on_down(t->sink.core, peer, -ECONNRESET, why);
 	pthread_mutex_lock(&f->lock);
 	return true;
 }
