@@ -6,7 +6,7 @@ from typing import Dict, List, Optional
 
 from . import conf
 from .errors import UserError
-from .paths import Java, Mpj, manifest
+from .paths import Java, Mpj, manifest, native_options
 
 
 @dataclass
@@ -81,19 +81,6 @@ class JavaSide:
     def class_path(self, ours):
         return os.pathsep.join([e for e in ours if e] + self.user_class_path())
 
-    def has_jvm_option(self, *beginnings):
-        return any(o.startswith(beginnings) for o in self.opts.jvm_options)
-
-    def ibvdev_options(self):
-        """What the native library asks of the JVM."""
-        options = []
-        library = self.installation.library()
-        if library and not self.has_jvm_option("-Dibvdev.library="):
-            options.append("-Dibvdev.library=" + library)
-        if not self.has_jvm_option("--enable-native-access") and self.java.feature() >= 22:
-            options.append("--enable-native-access=ALL-UNNAMED")
-        return options
-
     def command(self, rank, size, class_path, options, words, environ, name=None):
         opts = self.opts
         debug = []
@@ -120,7 +107,7 @@ def _plan_ibvdev(side, job, ports, _server_port):
     opts = side.opts
     class_path = side.class_path(side.classic_jars(side.installation.require_jar()))
     environ = dict(_job_environ(job), MPJ_HOME=side.mpj.require_home())
-    return side.per_rank(class_path, side.ibvdev_options(), job.conf_path(), environ,
+    return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_path(), environ,
                          conf_text=conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_classic(opts.np, ports)))
 
 
@@ -149,8 +136,8 @@ def _plan_smpdev(side, _job, _ports, _server_port):
     the program's classes, so the program's class path must not be on the JVM's.
     """
     opts = side.opts
-    jars = [side.mpj.jar(n) for n in ("mpi.jar", "mpjbuf.jar", "mpjdev.jar", "xdev.jar", "smpdev.jar", "niodev.jar",
-                                      "starter.jar", "loader1.jar", "runtimecommon.jar")]
+    jars = [side.mpj.jar(n) for n in ("mpi.jar", "mpiExp.jar", "mpjbuf.jar", "mpjdev.jar", "xdev.jar", "smpdev.jar",
+                                      "niodev.jar", "starter.jar", "loader1.jar", "runtimecommon.jar")]
     jars.append(side.mpj.log4j())
     entries = [os.path.abspath(e or ".") for e in side.user_class_path()]
     words = ["runtime.starter.MulticoreStarter", side.cwd or os.getcwd(), str(opts.np), "smpdev", "useLocalLoader",

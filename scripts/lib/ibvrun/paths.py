@@ -147,6 +147,17 @@ class Java:
         return found
 
 
+def native_options(installation, java, users):
+    """What the native library asks of the JVM, unless the user's options already say it."""
+    options = []
+    library = installation.library()
+    if library and not any(o.startswith("-Dibvdev.library=") for o in users):
+        options.append("-Dibvdev.library=" + library)
+    if java.feature() >= 22 and not any(o.startswith("--enable-native-access") for o in users):
+        options.append("--enable-native-access=ALL-UNNAMED")
+    return options
+
+
 def parse_feature(text, pattern):
     match = re.search(pattern, text, re.MULTILINE)
     numbers = re.findall(r"\d+", match.group(1)) if match else []
