@@ -131,7 +131,7 @@ static int watch_on_frame(struct bootstrap *b, int from, const struct conn_frame
 
 	if (frame->kind == MESSAGE_LEFT && frame->len == 4) {
 		code = (int)message_get32(frame->body);
-		if (code < 0 || code >= b->size || (b->rank == 0 && code != from))
+		if (code < 0 || code >= b->size || code == b->rank || (b->rank == 0 && code != from))
 			return error_set(-EPROTO, "it sent a farewell of rank %d", code);
 		watch_left(b, code);
 		return 0;
