@@ -21,9 +21,14 @@ final class Errors {
 	}
 
 	/** The same for an operation on a message; direction is "to" or "from". */
+	static String text(String operation, String direction, int rank, int tag, int context) {
+		return operation + " " + direction + " " + (rank == Device.ANY_SOURCE ? "any rank" : "rank " + rank) + ", tag "
+			+ (tag == Device.ANY_TAG ? "any" : Integer.toString(tag)) + ", context " + context + ": " + text();
+	}
+
+	/** The exception with that text. */
 	static XDevException of(String operation, String direction, int rank, int tag, int context) {
-		return of(operation + " " + direction + " " + (rank == Device.ANY_SOURCE ? "any rank" : "rank " + rank) + ", tag "
-			+ (tag == Device.ANY_TAG ? "any" : Integer.toString(tag)) + ", context " + context);
+		return new XDevException(text(operation, direction, rank, tag, context));
 	}
 
 	/** An exception with a cause, which XDevException has no constructor for. */

@@ -128,7 +128,7 @@ public final class IBVDevice implements Device {
 	@Override
 	public synchronized void finish() throws XDevException {
 		if (!peers.open())
-			throw new XDevException(endpoint == 0 ? "finish: the device has not been initialised: call init first"
+			throw new XDevException(endpoint == 0 ? "finish: the device was never initialised: call init first"
 				: "finish: the device has been finished already: call finish once, after init");
 		int rc = Native.close(endpoint);
 		if (rc == -Native.EBUSY || rc == -Native.ETIMEDOUT)
@@ -247,7 +247,7 @@ public final class IBVDevice implements Device {
 		ByteBuffer direct = staging == 0 ? memory : null;
 		long offset = staging == 0 ? buf.offset() : staging;
 		int length = dynamic == null ? 0 : dynamic.length;
-		IBVRequest request = new IBVRequest(this, direct, staging, body, tag);
+		IBVRequest request = new IBVRequest(this, direct, staging, body, rank, tag, context);
 		request.handle = sync ? Native.issend(endpoint, direct, offset, size, body, length, rank, tag, context)
 			: Native.isend(endpoint, direct, offset, size, body, length, rank, tag, context);
 		if (Native.failed(request.handle)) {
@@ -311,7 +311,7 @@ public final class IBVDevice implements Device {
 		int capacity = memory.capacity() - buf.offset();
 		long staging = memory.isDirect() ? 0 : Memory.allocate("irecv", capacity);
 		ByteBuffer direct = staging == 0 ? memory : null;
-		IBVRequest request = new IBVRequest(this, direct, staging, buf, tag, status);
+		IBVRequest request = new IBVRequest(this, direct, staging, buf, rank, tag, context, status);
 		request.handle = Native.irecv(endpoint, direct, staging == 0 ? buf.offset() : staging, capacity, rank, tag, context);
 		if (Native.failed(request.handle)) {
 			XDevException e = Errors.of("irecv", "from", rank, tag, context);
@@ -424,6 +424,8 @@ public final class IBVDevice implements Device {
 	 */
 	@Override
 	public Request peek() throws XDevException {
+		if (!peers.open())
+			throw Peers.closed("peek");
 		for (;;) {
 			long handle = Native.peek(endpoint);
 			if (Native.failed(handle))

@@ -43,7 +43,10 @@ public final class IBVRequest extends Request {
 	/** Slot and generation; set once, before anybody else sees this object. */
 	long handle;
 	private final boolean receive;
+	/** For the text of an error. */
+	private final int peer;
 	private final int tag;
+	private final int context;
 	/** What the native side reads or writes; kept reachable. Null when it is staged. */
 	private ByteBuffer memory;
 	/** A receive's buffer, or null. */
@@ -59,23 +62,28 @@ public final class IBVRequest extends Request {
 	private boolean cancelled;
 
 	/** A send. */
-	IBVRequest(IBVDevice device, ByteBuffer memory, long staging, long body, int tag) {
+	IBVRequest(IBVDevice device, ByteBuffer memory, long staging, long body, int peer, int tag, int context) {
 		this.device = device;
 		this.receive = false;
 		this.memory = memory;
 		this.staging = staging;
 		this.body = body;
+		this.peer = peer;
 		this.tag = tag;
+		this.context = context;
 	}
 
 	/** A receive. status may be null. */
-	IBVRequest(IBVDevice device, ByteBuffer memory, long staging, Buffer buffer, int tag, Status status) {
+	IBVRequest(IBVDevice device, ByteBuffer memory, long staging, Buffer buffer, int peer, int tag, int context,
+		Status status) {
 		this.device = device;
 		this.receive = true;
 		this.memory = memory;
 		this.staging = staging;
 		this.buffer = buffer;
+		this.peer = peer;
 		this.tag = tag;
+		this.context = context;
 		this.status = status;
 	}
 
@@ -181,7 +189,8 @@ public final class IBVRequest extends Request {
 			if (rc == -Native.ECANCELED)
 				cancelled = true;
 			else if (rc < 0)
-				failure = Errors.text();
+				failure = receive ? Errors.text("irecv", "from", peer, tag, context)
+					: Errors.text("isend", "to", peer, tag, context);
 			else if (receive)
 				received(result);
 			if (status == null || !receive)

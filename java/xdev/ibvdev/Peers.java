@@ -77,9 +77,14 @@ final class Peers {
 		return id == null || id.uuid() == null ? null : byUuid.get(id.uuid());
 	}
 
+	/** For an operation on a device that is not open. */
+	static XDevException closed(String operation) {
+		return new XDevException(operation + ": the device has been finished, or was never initialised: call init first");
+	}
+
 	private XDevException unknown(String operation, String role, ProcessID id) {
 		if (!open())
-			return new XDevException(operation + ": the device has been finished, or was never initialised: call init first");
+			return closed(operation);
 		return new XDevException(operation + ": the " + role + " "
 			+ (id == null ? "is null" : id.uuid() + " is not a process of this job") + ": use one of the " + ids.length
 			+ " ids that init returned");

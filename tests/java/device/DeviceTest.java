@@ -33,8 +33,8 @@ final class DeviceTest {
 	}
 
 	@EveryMode
-	void messagesWithRendezvousOnly(Mode mode) {
-		cases(Job.of(mode, 2, Messages.class).option("-Dibvdev.psl=0"));
+	void messagesWithLowSwitchLimit(Mode mode) {
+		cases(Job.of(mode, 2, Messages.class).option("-Dibvdev.psl=200"));
 	}
 
 	@EveryMode
@@ -83,10 +83,11 @@ final class DeviceTest {
 		Path conf = Files.createTempFile("ibvdev-unreachable-", ".conf");
 		try {
 			Files.writeString(conf, "2\n131072\nno-such-host.invalid@21000@21001@0@0\nlocalhost@21002@21003@1@0\n");
-			/* Rank 1 alone, as the second process of two; the first is rank 0, which fails as well. */
-			Result result = Job.of(mode, 2, Lifecycle.class, "expect", "no-such-host.invalid").conf(conf.toString())
+			/* Rank 0 knows its own port and waits in vain. */
+			Result result = Job.of(mode, 2, Lifecycle.class, "unreachable", "no-such-host.invalid").conf(conf.toString())
 				.option("-Dibvdev.start_timeout_ms=2000").run().assertSuccess();
-			assertTrue(result.stdout(1).contains("failed as it should"), result.toString());
+			for (int rank = 0; rank < 2; rank++)
+				assertTrue(result.stdout(rank).contains("failed as it should"), result.toString());
 		} finally {
 			Files.delete(conf);
 		}

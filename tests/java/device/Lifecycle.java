@@ -34,6 +34,9 @@ final class Lifecycle extends Program {
 		case "expect":
 			self.expect(java.util.Arrays.copyOfRange(args, 4, args.length));
 			break;
+		case "unreachable":
+			self.expect(args[0].equals("0") ? "rank 1" : args[4]);
+			break;
 		case "forget":
 			self.dev.init(args);
 			System.out.println("main ends");

@@ -134,6 +134,7 @@ final class Requests extends Program {
 		check(!request.cancel(), "once");
 		equal(0, runs.get(), "no handlers for what did not happen");
 		dev.send(ints(5), ids[me], 7, CONTEXT);
+		dev.probe(ids[me], 7, CONTEXT); /* it has come */
 		Request matched = dev.irecv(buf, ids[me], 7, CONTEXT, null);
 		check(!matched.cancel(), "matched: cannot be cancelled");
 		checkStatus(matched.iwait(), me, 7, Type.INT, 1);
