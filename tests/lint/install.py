@@ -34,7 +34,7 @@ def hello(root, top, bindir, work, mpj_jar):
     source = os.path.join(root, "java", "examples", "HelloIbvdev.java")
     if run(["javac", "-cp", mpj_jar, "-d", work, source]).returncode:
         return 1
-    clean = {name: value for name, value in os.environ.items() 
+    clean = {name: value for name, value in os.environ.items()
              if not name.startswith("IBVDEV_") and name != "LD_LIBRARY_PATH"}
     job = run([os.path.join(top, bindir, "ibvrun"), "-np", "2", "-cp", work, "HelloIbvdev"], env=clean, cwd="/")
     return 0 if job.returncode == 0 and all(line in job.stdout.splitlines() for line in HELLO) else 1
