@@ -82,6 +82,7 @@ public final class ThreadRanks {
 			System.err.println("rank " + rank + " of smpdev ended by an exception; ending all ranks");
 			cause.printStackTrace();
 			System.err.flush();
+			System.out.flush();
 			Runtime.getRuntime().halt(1); // a hook of the program may wait for a rank that is stuck
 		}
 	}

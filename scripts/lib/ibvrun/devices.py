@@ -130,21 +130,31 @@ def _plan_mxdev(side, job, _ports, _server_port):
 
 
 def _plan_smpdev(side, _job, _ports, _server_port):
-    """One JVM, a thread a rank, started by the starter of MPJ Express.
+    """One JVM, a thread a rank.
 
-    mpi.jar and its parts stand in for mpj.jar, which lacks smpdev.  Each rank gets a class loader of its own for
-    the program's classes, so the program's class path must not be on the JVM's.
+    What the ranks share and what each has a copy of (mpi.jar and mpjdev.jar, whose statics are a rank's own) is
+    divided as MPJ Express's starter does it; mpj.jar lacks smpdev.
     """
     opts = side.opts
-    jars = [side.mpj.jar(n) for n in ("mpi.jar", "mpiExp.jar", "mpjbuf.jar", "mpjdev.jar", "xdev.jar", "smpdev.jar",
-                                      "niodev.jar", "starter.jar", "loader1.jar", "runtimecommon.jar")]
-    jars.append(side.mpj.log4j())
-    entries = [os.path.abspath(e or ".") for e in side.user_class_path()]
-    words = ["runtime.starter.MulticoreStarter", side.cwd or os.getcwd(), str(opts.np), "smpdev", "useLocalLoader",
-             os.pathsep.join(entries), side.main_class]
-    command = side.command(0, opts.np, os.pathsep.join(jars), [], words, {"MPJ_HOME": side.mpj.require_home()},
-                           name="the JVM of all %d ranks" % opts.np)
+    shared = [side.mpj.jar(n) for n in ("smpdev.jar", "xdev.jar", "mpjbuf.jar", "mpiExp.jar")] + [side.mpj.log4j()]
+    own = [side.mpj.jar(n) for n in ("mpi.jar", "mpjdev.jar")]
+    program = [os.path.abspath(e or ".") for e in expanded(side.user_class_path())]
+    words = ["xdev.ibvdev.ThreadRanks", os.pathsep.join(shared), os.pathsep.join(program + own), str(opts.np),
+             side.main_class]
+    command = side.command(0, opts.np, side.installation.require_jar(), [], words,
+                           {"MPJ_HOME": side.mpj.require_home()}, name="the JVM of all %d ranks" % opts.np)
     return Plan([command])
+
+
+def expanded(entries):
+    """Class path entries with "lib/*" replaced by its jars, as java does it for its own class path."""
+    for entry in entries:
+        if os.path.basename(entry) == "*":
+            folder = os.path.dirname(entry) or "."
+            names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+            yield from (os.path.join(folder, n) for n in names if n.lower().endswith(".jar"))
+        else:
+            yield entry
 
 
 def _refuse_hybdev(_side, _job, _ports, _server_port):
