@@ -41,13 +41,15 @@ static int open_settings(struct bootstrap *b, struct settings *settings)
 	if (b->conf.psl_bytes >= 0) {
 		snprintf(number, sizeof(number), "%lld", (long long)b->conf.psl_bytes);
 		if (b->conf.psl_line)
-			snprintf(origin, sizeof(origin), "conf file %.400s line %d", b->conf_text, b->conf.psl_line);
+			snprintf(origin, sizeof(origin), "conf file %.400s line %d", b->conf_text,
+				 b->conf.psl_line);
 		else
 			snprintf(origin, sizeof(origin), "conf string");
 		err = settings_set(settings, SETTINGS_CONF_FILE, "psl", number, origin);
 	}
 	for (int i = 0; !err && b->conf.settings && b->conf.settings[i]; i++) {
-		snprintf(origin, sizeof(origin), "conf file %.400s line %d", b->conf_text, b->conf.settings_lines[i]);
+		snprintf(origin, sizeof(origin), "conf file %.400s line %d", b->conf_text,
+			 b->conf.settings_lines[i]);
 		err = settings_set_pair(settings, SETTINGS_CONF_FILE, b->conf.settings[i], origin);
 	}
 	return err;
@@ -58,11 +60,11 @@ static int open_check(const struct bootstrap *b, const struct bootstrap_config *
 	const char *what = cfg->conf ? cfg->conf : "the list of peers";
 
 	if (cfg->conf && cfg->size != 0 && cfg->size != b->conf.size)
-		return error_set(-EINVAL, "size %d, but %.200s says %d processes; give the same or 0", cfg->size, what,
-				 b->conf.size);
+		return error_set(-EINVAL, "size %d, but %.200s says %d processes; give the same or 0",
+				 cfg->size, what, b->conf.size);
 	if (cfg->rank < 0 || cfg->rank >= b->conf.size)
-		return error_set(-EINVAL, "rank %d, but %.200s has %d processes: ranks are 0 to %d", cfg->rank, what,
-				 b->conf.size, b->conf.size - 1);
+		return error_set(-EINVAL, "rank %d, but %.200s has %d processes: ranks are 0 to %d",
+				 cfg->rank, what, b->conf.size, b->conf.size - 1);
 	return 0;
 }
 

@@ -24,10 +24,10 @@ struct conf_reader {
 	struct conf *conf;
 	const char *name;
 	int line;
-	int values;        /* plain lines so far: 1st is the size, 2nd the psl, then hosts */
+	int values; /* plain lines so far: 1st is the size, 2nd the psl, then hosts */
 	int hosts;
 	int settings;
-	bool boards;       /* an mxdev line was seen */
+	bool boards; /* an mxdev line was seen */
 };
 
 int conf_number(const char *text, int64_t min, int64_t max, int64_t *out)
@@ -63,7 +63,8 @@ static int conf_add_setting(struct conf_reader *r, const char *pair)
 	int *lines;
 
 	if (!strchr(pair, '=') || *pair == '=')
-		return error_set(-EINVAL, "%s line %d: \"#ibvdev %.*s\" is not of the form #ibvdev name=value",
+		return error_set(-EINVAL,
+				 "%s line %d: \"#ibvdev %.*s\" is not of the form #ibvdev name=value",
 				 r->name, r->line, CONF_SHOW, pair);
 	settings = realloc(conf->settings, ((size_t)r->settings + 2) * sizeof(*settings));
 	if (!settings)
@@ -100,7 +101,8 @@ static int conf_set_size(struct conf_reader *r, const char *text)
 	int64_t size;
 
 	if (conf_number(text, 1, CONF_RANKS_MAX, &size) < 0)
-		return error_set(-EINVAL, "%s line %d: number of processes \"%.*s\" is not a number from 1 to %d",
+		return error_set(-EINVAL,
+				 "%s line %d: number of processes \"%.*s\" is not a number from 1 to %d",
 				 r->name, r->line, CONF_SHOW, text, CONF_RANKS_MAX);
 	r->conf->size = (int)size;
 	return 0;
@@ -109,7 +111,8 @@ static int conf_set_size(struct conf_reader *r, const char *text)
 static int conf_set_psl(struct conf_reader *r, const char *text)
 {
 	if (conf_number(text, 0, INT64_MAX, &r->conf->psl_bytes) < 0)
-		return error_set(-EINVAL, "%s line %d: protocol switch limit \"%.*s\" is not a number of bytes",
+		return error_set(-EINVAL,
+				 "%s line %d: protocol switch limit \"%.*s\" is not a number of bytes",
 				 r->name, r->line, CONF_SHOW, text);
 	r->conf->psl_line = r->line;
 	return 0;
@@ -142,8 +145,8 @@ static int conf_field(struct conf_reader *r, const char *what, const char *text,
 		      int64_t *out)
 {
 	if (conf_number(text, min, max, out) < 0)
-		return error_set(-EINVAL, "%s line %d: %s \"%.*s\" is not a number from %lld to %lld", r->name,
-				 r->line, what, CONF_SHOW, text, (long long)min, (long long)max);
+		return error_set(-EINVAL, "%s line %d: %s \"%.*s\" is not a number from %lld to %lld",
+				 r->name, r->line, what, CONF_SHOW, text, (long long)min, (long long)max);
 	return 0;
 }
 
@@ -152,7 +155,8 @@ static int conf_put_host(struct conf_reader *r, int64_t rank, const char *name, 
 	struct conf_host *host;
 
 	if (rank < 0 || rank >= r->conf->size)
-		return error_set(-EINVAL, "%s line %d: rank %lld, but the file says %d processes (ranks 0 to %d)",
+		return error_set(-EINVAL,
+				 "%s line %d: rank %lld, but the file says %d processes (ranks 0 to %d)",
 				 r->name, r->line, (long long)rank, r->conf->size, r->conf->size - 1);
 	host = &r->conf->hosts[rank];
 	if (host->host)
@@ -183,7 +187,8 @@ static int conf_add_host(struct conf_reader *r, char *text)
 	if (!err)
 		err = conf_field(r, "port", fields[1], 0, 65535, &first);
 	if (!err)
-		err = conf_field(r, count == 4 ? "second number" : "second port", fields[2], 0, 65535, &second);
+		err = conf_field(r, count == 4 ? "second number" : "second port", fields[2], 0, 65535,
+				 &second);
 	if (!err)
 		err = conf_field(r, count == 4 ? "third number" : "rank", fields[3], 0, INT32_MAX, &rank);
 	if (!err && count == 5)
@@ -195,7 +200,8 @@ static int conf_add_host(struct conf_reader *r, char *text)
 		return conf_put_host(r, second, fields[0], 0);
 	}
 	if (first == 0)
-		return error_set(-EINVAL, "%s line %d: port 0; give a port from 1 to 65535", r->name, r->line);
+		return error_set(-EINVAL, "%s line %d: port 0; give a port from 1 to 65535", r->name,
+				 r->line);
 	return conf_put_host(r, rank, fields[0], (int)first);
 }
 
@@ -207,16 +213,13 @@ static int conf_line(struct conf_reader *r, char *text)
 	if (!*text)
 		return 0;
 	switch (r->values++) {
-	case 0:
-		return conf_set_size(r, text);
-	case 1:
-		return conf_set_psl(r, text);
-	default:
-		break;
+	case 0: return conf_set_size(r, text);
+	case 1: return conf_set_psl(r, text);
+	default: break;
 	}
 	if (r->hosts == r->conf->size)
-		return error_set(-EINVAL, "%s line %d: one process line too many; the file says %d processes", r->name,
-				 r->line, r->conf->size);
+		return error_set(-EINVAL, "%s line %d: one process line too many; the file says %d processes",
+				 r->name, r->line, r->conf->size);
 	if (!r->conf->hosts) {
 		r->conf->hosts = calloc((size_t)r->conf->size, sizeof(*r->conf->hosts));
 		if (!r->conf->hosts)
@@ -250,10 +253,11 @@ static int conf_check_complete(const struct conf_reader *r)
 		return 0;
 	while (r->conf->hosts && r->conf->hosts[missing].host)
 		missing++;
-	return error_set(-EINVAL,
-			 "%s ends after line %d with %d process lines, but says %d processes; rank %d is the first "
-			 "without a line",
-			 r->name, r->line, r->hosts, r->conf->size, missing);
+	return error_set(
+		-EINVAL,
+		"%s ends after line %d with %d process lines, but says %d processes; rank %d is the first "
+		"without a line",
+		r->name, r->line, r->hosts, r->conf->size, missing);
 }
 
 int conf_parse_file(struct conf *conf, const char *name, const char *bytes, size_t len, uint64_t salt)
@@ -311,8 +315,9 @@ static int conf_read_file(struct conf *conf, const char *path)
 
 	if (fd < 0) {
 		err = -errno;
-		return error_sys(err, strstr(path, "://") ? "conf \"%s\" (URLs are not supported, give a file)"
-							  : "conf file \"%s\" cannot be opened",
+		return error_sys(err,
+				 strstr(path, "://") ? "conf \"%s\" (URLs are not supported, give a file)"
+						     : "conf file \"%s\" cannot be opened",
 				 path);
 	}
 	if (fstat(fd, &st) < 0) {

@@ -13,8 +13,10 @@
 static int string_number(const char *name, const char *value, int64_t min, int64_t max, int64_t *out)
 {
 	if (conf_number(value, min, max, out) < 0)
-		return error_set(-EINVAL, "conf string: the value \"%.*s\" of \"%s\" is not a number from %lld to %lld",
-				 CONF_SHOW, value, name, (long long)min, (long long)max);
+		return error_set(
+			-EINVAL,
+			"conf string: the value \"%.*s\" of \"%s\" is not a number from %lld to %lld",
+			CONF_SHOW, value, name, (long long)min, (long long)max);
 	return 0;
 }
 
@@ -68,10 +70,11 @@ static int string_check(const struct conf *conf)
 	if (conf->size == 0)
 		return error_set(-EINVAL, "conf string: no \"#Number of Processes\"");
 	if (conf->size > 1 && (!conf->starter_host || !conf->starter_port))
-		return error_set(-EINVAL,
-				 "conf string for %d processes without \"%s\"; without a starter to ask for the other "
-				 "ranks give a conf file",
-				 conf->size, conf->starter_host ? "#Server Port" : "#Server Name");
+		return error_set(
+			-EINVAL,
+			"conf string for %d processes without \"%s\"; without a starter to ask for the other "
+			"ranks give a conf file",
+			conf->size, conf->starter_host ? "#Server Port" : "#Server Name");
 	return 0;
 }
 

@@ -58,7 +58,8 @@ static int conn_begin_body(struct conn *c)
 	if (!(c->expects & CONN_EXPECT(kind)))
 		return error_set(-EPROTO, "it sent message kind %d out of turn", kind);
 	if (len > message_limit((enum message_kind)kind, c->size))
-		return error_set(-EPROTO, "it sent message kind %d with %u bytes, which is too long", kind, len);
+		return error_set(-EPROTO, "it sent message kind %d with %u bytes, which is too long", kind,
+				 len);
 	free(c->body);
 	c->body = malloc((size_t)len + 1);
 	if (!c->body)

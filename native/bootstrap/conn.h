@@ -29,12 +29,12 @@ struct conn {
 	uint8_t *body;
 	size_t body_len, body_got;
 
-	uint8_t *queue;   /* frames that wait, [queue_done, queue_len) */
+	uint8_t *queue; /* frames that wait, [queue_done, queue_len) */
 	size_t queue_len, queue_done, queue_capacity;
 	const uint8_t *tail; /* lent by the caller, follows the queue */
 	size_t tail_len;
-	bool bounded;     /* the queue has a limit */
-	bool armed;       /* watch.c waits for room to write */
+	bool bounded; /* the queue has a limit */
+	bool armed;   /* watch.c waits for room to write */
 };
 
 /* One received frame; body is valid until the next conn_receive or conn_close. */

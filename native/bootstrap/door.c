@@ -81,8 +81,8 @@ static void guest_refuse(struct door *d, struct guest *g, int code)
 	uint8_t body[4 + MESSAGE_TEXT_BYTES];
 
 	d->refused++;
-	snprintf(d->last_refusal, sizeof(d->last_refusal), "one from %s that said to be rank %d: %.150s", g->from,
-		 g->who.rank, error_text());
+	snprintf(d->last_refusal, sizeof(d->last_refusal), "one from %s that said to be rank %d: %.150s",
+		 g->from, g->who.rank, error_text());
 	log_warn(d->b->log, "bootstrap: refused %s", d->last_refusal);
 	conn_send(&g->conn, MESSAGE_REFUSED, body, message_put_text(body, code, error_text()));
 	shutdown(g->conn.fd, SHUT_WR);
@@ -132,14 +132,15 @@ static int guest_check_rank(struct door *d, struct guest *g)
 	struct bootstrap *b = d->b;
 
 	if (g->who.size != b->size)
-		return error_set(-EINVAL, "it was started for %d ranks, rank 0 for %d; use one conf for all", g->who.size,
-				 b->size);
+		return error_set(-EINVAL, "it was started for %d ranks, rank 0 for %d; use one conf for all",
+				 g->who.size, b->size);
 	if (g->who.rank <= 0 || g->who.rank >= b->size)
 		return error_set(-EINVAL, "rank %d does not exist among %d", g->who.rank, b->size);
 	if (b->conns[g->who.rank].fd >= 0)
-		return error_set(-EEXIST,
-				 "%s is already there; does another job use the same conf? End it, or use other ports",
-				 b->peers[g->who.rank].name);
+		return error_set(
+			-EEXIST,
+			"%s is already there; does another job use the same conf? End it, or use other ports",
+			b->peers[g->who.rank].name);
 	return 0;
 }
 
@@ -286,19 +287,21 @@ static int door_missing(struct door *d)
 
 	for (int i = 1; i < b->size && named < 4; i++)
 		if (b->conns[i].fd < 0) {
-			int n = snprintf(names + used, sizeof(names) - used, "%s%s", named ? ", " : "", b->peers[i].name);
+			int n = snprintf(names + used, sizeof(names) - used, "%s%s", named ? ", " : "",
+					 b->peers[i].name);
 
 			used += (size_t)n < sizeof(names) - used ? (size_t)n : 0;
 			named++;
 		}
 	if (d->refused)
-		snprintf(refusals, sizeof(refusals), "; rank 0 refused %d connections, the last was %s", d->refused,
-			 d->last_refusal);
+		snprintf(refusals, sizeof(refusals), "; rank 0 refused %d connections, the last was %s",
+			 d->refused, d->last_refusal);
 	return error_set(-ETIMEDOUT,
-			 "%d of %d ranks did not come within %lld ms (start_timeout_ms): %s%s; check that they were started "
+			 "%d of %d ranks did not come within %lld ms (start_timeout_ms): %s%s; check that "
+			 "they were started "
 			 "and can reach rank 0%s",
-			 d->missing, b->size, (long long)b->timeout_ms, names, d->missing > named ? " and others" : "",
-			 refusals);
+			 d->missing, b->size, (long long)b->timeout_ms, names,
+			 d->missing > named ? " and others" : "", refusals);
 }
 
 static int door_poll(struct door *d)
@@ -316,7 +319,8 @@ static int door_poll(struct door *d)
 			guest_drop(g);
 		if (g->state != GUEST_NONE)
 			next = deadline_earlier(next, g->deadline);
-		d->polls[n++] = (struct pollfd){.fd = g->state != GUEST_NONE ? g->conn.fd : -1, .events = POLLIN};
+		d->polls[n++] =
+			(struct pollfd){.fd = g->state != GUEST_NONE ? g->conn.fd : -1, .events = POLLIN};
 	}
 	for (int i = 0; i < b->size; i++)
 		d->polls[n++] = (struct pollfd){.fd = b->conns[i].fd, .events = POLLIN};
@@ -377,7 +381,8 @@ static int door_welcome(struct door *d)
 	if (!body)
 		return star_fail_all(b, error_set(-ENOMEM, "no memory for %d ranks", b->size));
 	for (int i = 1; i < b->size && !err; i++) {
-		b->conns[i].expects = CONN_EXPECT(MESSAGE_GATHER) | CONN_EXPECT(MESSAGE_LOST) | CONN_EXPECT(MESSAGE_LEFT);
+		b->conns[i].expects =
+			CONN_EXPECT(MESSAGE_GATHER) | CONN_EXPECT(MESSAGE_LOST) | CONN_EXPECT(MESSAGE_LEFT);
 		rank = i;
 		err = conn_lend(&b->conns[i], MESSAGE_WELCOME, body, len);
 	}
@@ -394,8 +399,12 @@ static int door_welcome(struct door *d)
 int door_meet(struct bootstrap *b, struct address_listener *listener, const char *secret, const char *job_id,
 	      int64_t deadline)
 {
-	struct door d = {.b = b, .listener = listener, .deadline = deadline, .missing = b->size - 1,
-			 .secret = secret, .job_id = job_id};
+	struct door d = {.b = b,
+			 .listener = listener,
+			 .deadline = deadline,
+			 .missing = b->size - 1,
+			 .secret = secret,
+			 .job_id = job_id};
 	int err = 0;
 
 	d.guest_max = b->size + DOOR_GUESTS < DOOR_GUESTS_MAX ? b->size + DOOR_GUESTS : DOOR_GUESTS_MAX;

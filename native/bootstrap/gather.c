@@ -50,15 +50,18 @@ static int gather_missing(struct gather *g)
 
 	for (int i = 1; i < b->size && named < 3; i++)
 		if (!g->parts[i]) {
-			int n = snprintf(names + used, sizeof(names) - used, "%s%s", named ? ", " : "", b->peers[i].name);
+			int n = snprintf(names + used, sizeof(names) - used, "%s%s", named ? ", " : "",
+					 b->peers[i].name);
 
 			used += (size_t)n < sizeof(names) - used ? (size_t)n : 0;
 			named++;
 		}
 	return error_set(-ETIMEDOUT,
-			 "%d of %d ranks came to the start but did not go on within %lld ms (start_timeout_ms): %s%s; are "
+			 "%d of %d ranks came to the start but did not go on within %lld ms "
+			 "(start_timeout_ms): %s%s; are "
 			 "they stopped or overloaded?",
-			 g->missing, b->size, (long long)b->timeout_ms, names, g->missing > named ? " and others" : "");
+			 g->missing, b->size, (long long)b->timeout_ms, names,
+			 g->missing > named ? " and others" : "");
 }
 
 static int gather_take(struct gather *g, int rank, const struct conn_frame *frame)
@@ -152,7 +155,8 @@ static int gather_distribute(struct gather *g, const uint8_t *block, size_t len)
 	return err < 0 ? star_fail_lost(b, rank) : 0;
 }
 
-static int gather_root(struct gather *g, const void *mine, size_t len, void *out, size_t out_size, uint32_t *lengths)
+static int gather_root(struct gather *g, const void *mine, size_t len, void *out, size_t out_size,
+		       uint32_t *lengths)
 {
 	struct bootstrap *b = g->b;
 	uint8_t *block = NULL;
@@ -201,10 +205,11 @@ static int gather_leaf(struct bootstrap *b, const void *mine, size_t len, void *
 	free(body);
 	err = star_receive(b, 0, &frame, deadline + STAR_GRACE_MS * CLOCK_NS_PER_MS);
 	if (err == 0)
-		return star_fail(b, error_set(-ETIMEDOUT,
-					      "%s did not answer within %lld ms (start_timeout_ms); is it stopped or "
-					      "overloaded?",
-					      b->peers[0].name, (long long)b->timeout_ms));
+		return star_fail(
+			b, error_set(-ETIMEDOUT,
+				     "%s did not answer within %lld ms (start_timeout_ms); is it stopped or "
+				     "overloaded?",
+				     b->peers[0].name, (long long)b->timeout_ms));
 	if (err < 0)
 		return star_fail_lost(b, 0);
 	if (frame.kind != MESSAGE_GATHERED)
@@ -224,7 +229,8 @@ int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void 
 	if (b->state != STAR_JOINED)
 		return error_set(-EINVAL, "allgather is possible only between join and watch");
 	if (len > MESSAGE_GATHER_BYTES)
-		return error_set(-EINVAL, "allgather of %zu bytes; a rank may give %u", len, MESSAGE_GATHER_BYTES);
+		return error_set(-EINVAL, "allgather of %zu bytes; a rank may give %u", len,
+				 MESSAGE_GATHER_BYTES);
 	b->gather_number++;
 	if (b->rank != 0)
 		return gather_leaf(b, mine, len, out, out_size, lengths);

@@ -69,7 +69,8 @@ static void join_where(const struct bootstrap *b, char *out, size_t size)
 
 	if (host->line && n > 0 && (size_t)n < size)
 		snprintf(out + n, size - (size_t)n, " (%s%.150s line %d)",
-			 b->conf.derived_port ? "a port drawn from the content of " : "", b->conf_text, host->line);
+			 b->conf.derived_port ? "a port drawn from the content of " : "", b->conf_text,
+			 host->line);
 }
 
 /* Loopback is enough, and shuts the network out, if every rank names the same loopback host. */
@@ -104,11 +105,13 @@ static int join_listen(struct bootstrap *b, struct address_listener *listener, i
 	if (err)
 		log_warn(b->log, "bootstrap: %s; listening on every interface", error_text());
 	local = !err && join_is_local(b, &list);
-	while ((err = address_listen(listener, &list, local, port)) == -EADDRINUSE && deadline_left_ms(patience) > 0)
+	while ((err = address_listen(listener, &list, local, port)) == -EADDRINUSE &&
+	       deadline_left_ms(patience) > 0)
 		nanosleep(&pause, NULL);
 	if (err == -EADDRINUSE)
 		return error_set(err,
-				 "rank 0 cannot listen at %s: port %d is in use, perhaps by another job or another rank 0 with "
+				 "rank 0 cannot listen at %s: port %d is in use, perhaps by another job or "
+				 "another rank 0 with "
 				 "the same conf; end it, or give other ports",
 				 where, port);
 	return err ? error_prefix(err, "rank 0 at %s", where) : 0;
@@ -168,7 +171,8 @@ int bootstrap_join(struct bootstrap *b, const struct log *log, char job_id[33])
 	if (!err)
 		err = join_describe_self(b);
 	if (!err)
-		err = b->rank == 0 ? join_as_root(b, secret, id, deadline) : join_as_leaf(b, secret, id, deadline);
+		err = b->rank == 0 ? join_as_root(b, secret, id, deadline)
+				   : join_as_leaf(b, secret, id, deadline);
 	if (!err)
 		err = watch_open(b);
 	if (err)

@@ -35,8 +35,8 @@ struct knocker {
 	const char *job_id;
 	int64_t deadline;
 	struct proof proof;
-	int last;       /* -errno of the last attempt */
-	char why[256];  /* and its text */
+	int last;      /* -errno of the last attempt */
+	char why[256]; /* and its text */
 	bool accepted;
 };
 
@@ -119,7 +119,8 @@ static int knock_answer(struct knocker *k)
 	c->expects = CONN_EXPECT(MESSAGE_CHALLENGE) | CONN_EXPECT(MESSAGE_REFUSED);
 	got = star_receive(k->b, 0, &frame, knock_within(k, KNOCK_ANSWER_MS));
 	if (got == 0)
-		return knock_again(k, error_set(-ETIMEDOUT, "something accepts connections at %s but does not answer",
+		return knock_again(k, error_set(-ETIMEDOUT,
+						"something accepts connections at %s but does not answer",
 						k->where));
 	if (got < 0)
 		return knock_again(k, error_prefix(got, "what answers at %s", k->where));
@@ -129,8 +130,11 @@ static int knock_answer(struct knocker *k)
 		return knock_again(k, error_set(-EPROTO, "what answers at %s is not rank 0", k->where));
 	memcpy(&challenge, frame.body, sizeof(challenge));
 	if ((message_get32(&challenge.secret) != 0) != (*k->secret != '\0'))
-		return error_set(-EACCES, "job_secret is set on one of this rank and rank 0 at %s, not on the other; give "
-				 "every rank the same", k->where);
+		return error_set(
+			-EACCES,
+			"job_secret is set on one of this rank and rank 0 at %s, not on the other; give "
+			"every rank the same",
+			k->where);
 	memcpy(k->proof.door_nonce, challenge.nonce, sizeof(challenge.nonce));
 	proof_make(&k->proof, PROOF_RANK, mine);
 	c->expects = CONN_EXPECT(MESSAGE_ACCEPTED) | CONN_EXPECT(MESSAGE_REFUSED);
@@ -158,8 +162,10 @@ static int knock_accepted(struct knocker *k)
 	if (frame.kind == MESSAGE_REFUSED)
 		return knock_refused(k, &frame);
 	if (frame.len != MESSAGE_PROOF_BYTES || !proof_holds(&k->proof, PROOF_DOOR, frame.body))
-		return error_set(-EACCES, "what answers at %s does not know the job_secret; is it another job's rank 0?",
-				 k->where);
+		return error_set(
+			-EACCES,
+			"what answers at %s does not know the job_secret; is it another job's rank 0?",
+			k->where);
 	k->accepted = true;
 	c->expects = CONN_EXPECT(MESSAGE_WELCOME) | CONN_EXPECT(MESSAGE_FAILED) | CONN_EXPECT(MESSAGE_LOST);
 	return 0;
@@ -203,8 +209,8 @@ static int knock_welcome(struct knocker *k)
 		got = knock_take_welcome(b, &frame);
 	if (got < 0)
 		return star_fail_lost(b, 0);
-	b->conns[0].expects = CONN_EXPECT(MESSAGE_GATHERED) | CONN_EXPECT(MESSAGE_FAILED) | CONN_EXPECT(MESSAGE_LOST) |
-			      CONN_EXPECT(MESSAGE_LEFT);
+	b->conns[0].expects = CONN_EXPECT(MESSAGE_GATHERED) | CONN_EXPECT(MESSAGE_FAILED) |
+			      CONN_EXPECT(MESSAGE_LOST) | CONN_EXPECT(MESSAGE_LEFT);
 	return 0;
 }
 
@@ -256,10 +262,12 @@ static void knock_pause(struct knocker *k, int *pause_ms)
 static int knock_given_up(struct knocker *k)
 {
 	if (knock_unreachable(k->last))
-		return error_set(-EHOSTUNREACH, "rank 0 at %s cannot be reached: %s; check the host's name and the network",
+		return error_set(-EHOSTUNREACH,
+				 "rank 0 at %s cannot be reached: %s; check the host's name and the network",
 				 k->where, k->why);
 	return error_set(-ETIMEDOUT,
-			 "rank 0 at %s did not let this rank in within %lld ms (start_timeout_ms), the last attempt: %s; check "
+			 "rank 0 at %s did not let this rank in within %lld ms (start_timeout_ms), the last "
+			 "attempt: %s; check "
 			 "that rank 0 was started and that no firewall is between",
 			 k->where, (long long)k->b->timeout_ms, k->why[0] ? k->why : "cut short");
 }
@@ -267,8 +275,13 @@ static int knock_given_up(struct knocker *k)
 int knock(struct bootstrap *b, const char *host, int port, const char *where, const char *secret,
 	  const char *job_id, int64_t deadline)
 {
-	struct knocker k = {.b = b, .where = where, .secret = secret, .job_id = job_id, .deadline = deadline,
-			    .last = -ETIMEDOUT, .proof = {.rank = b->rank, .size = b->size}};
+	struct knocker k = {.b = b,
+			    .where = where,
+			    .secret = secret,
+			    .job_id = job_id,
+			    .deadline = deadline,
+			    .last = -ETIMEDOUT,
+			    .proof = {.rank = b->rank, .size = b->size}};
 	int64_t unreachable = 0;
 	struct address_list list;
 	int pause_ms = KNOCK_PAUSE_FIRST_MS;

@@ -19,28 +19,19 @@ size_t message_limit(enum message_kind kind, int size)
 	size_t ranks = (size_t)size;
 
 	switch (kind) {
-	case MESSAGE_HELLO:
-		return MESSAGE_HELLO_BYTES_MAX;
-	case MESSAGE_CHALLENGE:
-		return sizeof(struct message_challenge);
+	case MESSAGE_HELLO: return MESSAGE_HELLO_BYTES_MAX;
+	case MESSAGE_CHALLENGE: return sizeof(struct message_challenge);
 	case MESSAGE_PROOF:
-	case MESSAGE_ACCEPTED:
-		return MESSAGE_PROOF_BYTES;
+	case MESSAGE_ACCEPTED: return MESSAGE_PROOF_BYTES;
 	case MESSAGE_REFUSED:
 	case MESSAGE_FAILED:
-	case MESSAGE_LOST:
-		return 4 + MESSAGE_TEXT_BYTES;
-	case MESSAGE_WELCOME:
-		return sizeof(struct message_welcome) + ranks * sizeof(struct message_member);
-	case MESSAGE_GATHER:
-		return sizeof(struct message_gather) + MESSAGE_GATHER_BYTES;
-	case MESSAGE_GATHERED:
-		return 4 + ranks * (4 + (size_t)MESSAGE_GATHER_BYTES);
-	case MESSAGE_LEFT:
-		return 4;
+	case MESSAGE_LOST: return 4 + MESSAGE_TEXT_BYTES;
+	case MESSAGE_WELCOME: return sizeof(struct message_welcome) + ranks * sizeof(struct message_member);
+	case MESSAGE_GATHER: return sizeof(struct message_gather) + MESSAGE_GATHER_BYTES;
+	case MESSAGE_GATHERED: return 4 + ranks * (4 + (size_t)MESSAGE_GATHER_BYTES);
+	case MESSAGE_LEFT: return 4;
 	case MESSAGE_NONE:
-	case MESSAGE_KIND_COUNT:
-		break;
+	case MESSAGE_KIND_COUNT: break;
 	}
 	return 0;
 }
@@ -70,7 +61,8 @@ void message_put_header(uint8_t out[8], enum message_kind kind, uint32_t len)
 
 int message_get_header(const uint8_t in[8], uint32_t *len)
 {
-	if (in[0] != 'I' || in[1] != 'B' || in[2] == MESSAGE_NONE || in[2] >= MESSAGE_KIND_COUNT || in[3] != 0)
+	if (in[0] != 'I' || in[1] != 'B' || in[2] == MESSAGE_NONE || in[2] >= MESSAGE_KIND_COUNT ||
+	    in[3] != 0)
 		return -EPROTO;
 	*len = message_get32(in + 4);
 	return in[2];
@@ -123,10 +115,12 @@ static int message_check_version(const uint8_t *in)
 		return -EPROTO;
 	if (version != (MESSAGE_VERSION << 16 | WIRE_VERSION))
 		return error_set(-EPROTONOSUPPORT,
-				 "it speaks protocol version %u.%u, rank 0 speaks %u.%u; install the same ibvdev everywhere",
+				 "it speaks protocol version %u.%u, rank 0 speaks %u.%u; install the same "
+				 "ibvdev everywhere",
 				 version >> 16, version & 0xffff, MESSAGE_VERSION, WIRE_VERSION);
 	if (order != MESSAGE_ORDER)
-		return error_set(-EPROTONOSUPPORT, "its processor has the other byte order than that of rank 0");
+		return error_set(-EPROTONOSUPPORT,
+				 "its processor has the other byte order than that of rank 0");
 	return 0;
 }
 

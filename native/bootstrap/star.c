@@ -24,7 +24,8 @@ void star_set_state(struct bootstrap *b, enum star_state state)
 		return;
 	if (!star_steps[b->state][state]) {
 		if (b->log)
-			log_error(b->log, "bootstrap: step from state %d to %d refused", (int)b->state, (int)state);
+			log_error(b->log, "bootstrap: step from state %d to %d refused", (int)b->state,
+				  (int)state);
 		return;
 	}
 	b->state = state;
@@ -105,7 +106,8 @@ int star_bad_news(struct bootstrap *b, int from, const struct conn_frame *frame)
 	if (frame->kind == MESSAGE_LEFT && frame->len == 4) {
 		code = (int)message_get32(frame->body);
 		text[0] = '\0';
-	} else if (frame->kind == MESSAGE_LEFT || message_get_text(frame->body, frame->len, &code, text) < 0) {
+	} else if (frame->kind == MESSAGE_LEFT ||
+		   message_get_text(frame->body, frame->len, &code, text) < 0) {
 		code = -1;
 	}
 	if (frame->kind == MESSAGE_FAILED && code < 0 && code > -4096)
@@ -161,7 +163,8 @@ int star_flush(struct bootstrap *b, int64_t deadline, int *rank)
 			return 0;
 		*rank = star_rank_of(b, last);
 		if (deadline_left_ms(deadline) == 0)
-			return error_set(-ETIMEDOUT, "%s does not read its control connection", b->peers[*rank].name);
+			return error_set(-ETIMEDOUT, "%s does not read its control connection",
+					 b->peers[*rank].name);
 		err = star_poll(b->polls, b->conn_count, deadline);
 		for (int i = 0; err > 0 && i < b->conn_count; i++) {
 			if (!b->polls[i].revents)

@@ -31,7 +31,7 @@ struct peer {
 	struct message_rank who;
 	enum peer_state state;
 	char *hearsay; /* rank 0: another rank says that it is dead, and why */
-	bool stuck; /* dropped because it did not read */
+	bool stuck;    /* dropped because it did not read */
 	char name[STAR_NAME_BYTES];
 };
 
@@ -49,8 +49,8 @@ struct bootstrap {
 	char failure[MESSAGE_TEXT_BYTES + 1];
 	int failure_code;
 
-	struct peer *peers;  /* size */
-	struct conn *conns;  /* rank 0: size, index == rank, [0] closed; others: one, to rank 0 */
+	struct peer *peers; /* size */
+	struct conn *conns; /* rank 0: size, index == rank, [0] closed; others: one, to rank 0 */
 	int conn_count;
 	struct pollfd *polls; /* conn_count */
 	int epoll_fd;

@@ -98,7 +98,8 @@ static int starter_wait(struct starter *s, short events)
 
 		if (deadline_left_ms(s->deadline) == 0)
 			return error_set(-ETIMEDOUT,
-					 "the starter at %s:%d gave no answer in time (start_timeout_ms); it waits for all %d "
+					 "the starter at %s:%d gave no answer in time (start_timeout_ms); it "
+					 "waits for all %d "
 					 "ranks to report: one was not started",
 					 s->conf->starter_host, s->conf->starter_port, s->conf->size);
 		err = star_poll(&poll, 1, s->deadline);
@@ -120,7 +121,8 @@ static int starter_move(struct starter *s, uint8_t *bytes, size_t len, bool out)
 			len -= (size_t)n;
 		} else if (n == 0) {
 			return error_set(-EHOSTUNREACH,
-					 "the starter at %s:%d closed the connection without an answer; MPJ Express's own "
+					 "the starter at %s:%d closed the connection without an answer; MPJ "
+					 "Express's own "
 					 "serves one MPI.Init of each rank",
 					 s->conf->starter_host, s->conf->starter_port);
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -176,7 +178,8 @@ static int starter_connect(struct starter *s)
 		}
 		if (deadline_left_ms(deadline) == 0)
 			return error_set(-EHOSTUNREACH,
-					 "the starter at %s:%d cannot be reached: %s; is mpjrun still running? (its port serves "
+					 "the starter at %s:%d cannot be reached: %s; is mpjrun still "
+					 "running? (its port serves "
 					 "one MPI.Init of each rank)",
 					 s->conf->starter_host, s->conf->starter_port, strerror(-err));
 		nanosleep(&pause, NULL);

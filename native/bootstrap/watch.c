@@ -13,8 +13,7 @@
 
 #define WATCH_FAREWELL_MS 200
 #define WATCH_BATCH 32
-#define WATCH_EXPECTS                                                                                \
-	(CONN_EXPECT(MESSAGE_LOST) | CONN_EXPECT(MESSAGE_LEFT) | CONN_EXPECT(MESSAGE_FAILED))
+#define WATCH_EXPECTS (CONN_EXPECT(MESSAGE_LOST) | CONN_EXPECT(MESSAGE_LEFT) | CONN_EXPECT(MESSAGE_FAILED))
 
 int watch_open(struct bootstrap *b)
 {

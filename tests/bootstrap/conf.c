@@ -171,7 +171,8 @@ static void test_strings(void **state)
 
 	(void)state;
 	assert_int_equal(conf_read(&conf, "#Number of Processes;4;#Protocol Switch Limit;65536;#Other;7;"
-					  "#Server Name;host-a;#Server Port;40002;more"), 0);
+					  "#Server Name;host-a;#Server Port;40002;more"),
+			 0);
 	assert_int_equal(conf.size, 4);
 	assert_int_equal(conf.psl_bytes, 65536);
 	assert_int_equal(conf.psl_line, 0);
@@ -194,9 +195,11 @@ static void test_strings(void **state)
 	bad_string("#Number of Processes;2;#Server Name;a", "without \"#Server Port\"");
 }
 
-static int open_rank(int rank, int size, const char *conf, const char *const *peers, struct settings *settings)
+static int open_rank(int rank, int size, const char *conf, const char *const *peers,
+		     struct settings *settings)
 {
-	struct bootstrap_config cfg = {.rank = rank, .size = size, .conf = conf, .peers = peers, .settings = settings};
+	struct bootstrap_config cfg = {
+		.rank = rank, .size = size, .conf = conf, .peers = peers, .settings = settings};
 	struct bootstrap *b = (void *)&cfg;
 	int found = 0, err = bootstrap_open(&b, &cfg, &found);
 
@@ -240,7 +243,8 @@ static void test_settings(void **state)
 	assert_non_null(strstr(settings_origin(settings, SETTING_PSL), path));
 	assert_non_null(strstr(settings_origin(settings, SETTING_PSL), "line 2"));
 	expect_bad(open_rank(0, 0, wrong, NULL, settings), "start_timeout", "start_timeout_ms|line 3");
-	assert_int_equal(open_rank(0, 0, "#Number of Processes;1;#Protocol Switch Limit;8192", NULL, settings), 0);
+	assert_int_equal(
+		open_rank(0, 0, "#Number of Processes;1;#Protocol Switch Limit;8192", NULL, settings), 0);
 	assert_int_equal(settings_int(settings, SETTING_PSL), 8192);
 	settings_free(settings);
 	party_forget(path);
@@ -296,10 +300,11 @@ static void test_starter_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_niodev),	    cmocka_unit_test(test_four_fields), cmocka_unit_test(test_mxdev),
-		cmocka_unit_test(test_bad_files),   cmocka_unit_test(test_unreadable),	cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_open),	    cmocka_unit_test(test_settings),	cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_starter_answers),
+		cmocka_unit_test(test_niodev),     cmocka_unit_test(test_four_fields),
+		cmocka_unit_test(test_mxdev),      cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_unreadable), cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_open),       cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_addresses),  cmocka_unit_test(test_starter_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

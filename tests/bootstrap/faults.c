@@ -193,7 +193,8 @@ static void test_rank_twice(void **state)
 
 static int occupy(int port)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				 .sin_port = htons((uint16_t)port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
@@ -228,7 +229,9 @@ static void test_port_in_use(void **state)
 
 static void test_hosts(void **state)
 {
-	static const char *const lost[] = {"no-such-host.invalid:2000", "x:1"}, *const far[] = {"240.0.0.1:2000", "x:1"};
+	static const char *const lost[] = {"no-such-host.invalid:2000", "x:1"}, *const far[] = {
+											"240.0.0.1:2000",
+											"x:1"};
 	struct member m = {.rank = 1, .size = 2, .peers = lost, .settings = {"start_timeout_ms=500"}};
 
 	(void)state;
@@ -450,22 +453,14 @@ static void test_killed_while_waiting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_missing_rank),
-		cmocka_unit_test(test_all_missing),
-		cmocka_unit_test(test_smallest_limit),
-		cmocka_unit_test(test_no_root),
-		cmocka_unit_test(test_wrong_secret),
-		cmocka_unit_test(test_secret_on_one_side),
-		cmocka_unit_test(test_refused_harm_nobody),
-		cmocka_unit_test(test_rank_twice),
-		cmocka_unit_test(test_port_in_use),
-		cmocka_unit_test(test_hosts),
-		cmocka_unit_test(test_bad_job_id),
-		cmocka_unit_test(test_foreign_server),
-		cmocka_unit_test(test_other_version),
-		cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_death_before_gather),
-		cmocka_unit_test(test_killed_while_waiting),
+		cmocka_unit_test(test_missing_rank),        cmocka_unit_test(test_all_missing),
+		cmocka_unit_test(test_smallest_limit),      cmocka_unit_test(test_no_root),
+		cmocka_unit_test(test_wrong_secret),        cmocka_unit_test(test_secret_on_one_side),
+		cmocka_unit_test(test_refused_harm_nobody), cmocka_unit_test(test_rank_twice),
+		cmocka_unit_test(test_port_in_use),         cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_bad_job_id),          cmocka_unit_test(test_foreign_server),
+		cmocka_unit_test(test_other_version),       cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_death_before_gather), cmocka_unit_test(test_killed_while_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

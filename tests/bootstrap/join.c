@@ -57,8 +57,8 @@ static void test_job_id(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		members[i] = (struct member){.rank = i, .conf = conf,
-					     .settings = {"job_id=0123456789abcdef0123456789abcdef"}};
+		members[i] = (struct member){
+			.rank = i, .conf = conf, .settings = {"job_id=0123456789abcdef0123456789abcdef"}};
 	party_run(members, 2);
 	expect_joined(members, 2);
 	assert_string_equal(members[1].job_id, "0123456789abcdef0123456789abcdef");
@@ -73,7 +73,8 @@ static void test_two_jobs_one_port(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
-		members[i] = (struct member){.rank = i % 2, .conf = conf,
+		members[i] = (struct member){.rank = i % 2,
+					     .conf = conf,
 					     .settings = {i < 2 ? "job_id=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 								: "job_id=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"}};
 	members[1].delay_ms = 300;
@@ -196,7 +197,8 @@ static void test_rounds(void **state)
 
 	(void)state;
 	for (int i = 0; i < RANKS; i++) {
-		rounds[i] = (struct rounds){.conf = conf, .rank = i, .count = ROUNDS, .ids = ids[i], .seed = 7u + (unsigned)i};
+		rounds[i] = (struct rounds){
+			.conf = conf, .rank = i, .count = ROUNDS, .ids = ids[i], .seed = 7u + (unsigned)i};
 		assert_int_equal(pthread_create(&threads[i], NULL, rounds_thread, &rounds[i]), 0);
 	}
 	for (int i = 0; i < RANKS; i++)
@@ -302,7 +304,9 @@ static void test_gather_timeout(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
-		members[i] = (struct member){.rank = i, .conf = conf, .act = act_silent_rank,
+		members[i] = (struct member){.rank = i,
+					     .conf = conf,
+					     .act = act_silent_rank,
 					     .settings = {"start_timeout_ms=2500"}};
 	party_run(members, 4);
 	party_forget(conf);

@@ -21,22 +21,22 @@
 
 struct member {
 	int rank;
-	const char *conf;             /* or */
+	const char *conf; /* or */
 	const char *const *peers;
 	int size;
-	const char *settings[6];      /* "name=value", NULL ends */
-	int delay_ms;                 /* before the join */
+	const char *settings[6]; /* "name=value", NULL ends */
+	int delay_ms;            /* before the join */
 	/* What to do after the join, with the endpoint still open; NULL: allgather twice and leave. Returns
 	 * what counts as the member's result. */
 	int (*act)(struct member *m);
 	void *arg;
-	const struct log *log;        /* NULL: off */
+	const struct log *log; /* NULL: off */
 
-	struct bootstrap *b;          /* while act runs */
+	struct bootstrap *b; /* while act runs */
 	int joined_size;
 	char job_id[33];
 	int result;
-	char text[PARTY_TEXT];        /* error_text() if result < 0 */
+	char text[PARTY_TEXT]; /* error_text() if result < 0 */
 	pthread_t thread;
 };
 

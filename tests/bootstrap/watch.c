@@ -67,8 +67,8 @@ static int expect_heard(const struct ears *ears, int rank, int lost, int left)
 {
 	if (ears->lost[rank] == lost && ears->left[rank] == left)
 		return 0;
-	return error_set(-EBADMSG, "of rank %d: lost %d times (%s), left %d times", rank, ears->lost[rank], ears->why[rank],
-			 ears->left[rank]);
+	return error_set(-EBADMSG, "of rank %d: lost %d times (%s), left %d times", rank, ears->lost[rank],
+			 ears->why[rank], ears->left[rank]);
 }
 
 /* arg: int, the rank that goes first. */
@@ -158,7 +158,8 @@ static int act_rumour(struct member *m)
 	if (m->rank != 2 && !err)
 		err = m->rank == 1 ? expect_heard(&ears, 2, 0, 0)
 				   : expect_heard(&ears, 2, !rumour->leaves, rumour->leaves);
-	if (m->rank == 3 && !err && !rumour->leaves && !strstr(ears.why[2], "its process has ended (seen by rank 1)"))
+	if (m->rank == 3 && !err && !rumour->leaves &&
+	    !strstr(ears.why[2], "its process has ended (seen by rank 1)"))
 		err = error_set(-EBADMSG, "why: %s", ears.why[2]);
 	/* A rank that was given up learns it, if it still lives. */
 	if (m->rank == 2 && !err && !rumour->leaves)

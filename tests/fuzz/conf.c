@@ -12,7 +12,8 @@
 static const char *const files[] = {
 	"# comment\n2\n131072\nlocalhost@20000@20001@0@8000\nlocalhost@20002@20003@1@8002\n",
 	"3\r\n0\r\n#ibvdev psl=64k\r\na@2000@2001@2\r\n::1@3000@3001@0\r\nc@4000@4001@1\r\n",
-	"#temp line\n#Number of Processes\n2\n#Protocol Switch Limit\n131072\nlocalhost@0@0@0\nlocalhost@1@1@2",
+	"#temp line\n#Number of Processes\n2\n#Protocol Switch "
+	"Limit\n131072\nlocalhost@0@0@0\nlocalhost@1@1@2",
 	"1\n1\nh@65535@65535@0@0\n#ibvdev log=info\n#ibvdev\tcma=never\n",
 };
 static const char *const strings[] = {
@@ -45,7 +46,8 @@ static int judge(int err, const struct conf *conf, const char *input)
 
 	if (err)
 		bad = strcmp(error_text(), "unset") == 0;
-	else if (conf->size < 1 || (!conf->hosts && conf->size > 1 && (!conf->starter_host || !conf->starter_port)))
+	else if (conf->size < 1 ||
+		 (!conf->hosts && conf->size > 1 && (!conf->starter_host || !conf->starter_port)))
 		bad = 1;
 	for (int i = 0; !err && conf->hosts && i < conf->size; i++)
 		bad |= !conf->hosts[i].host || conf->hosts[i].port < 0 || conf->hosts[i].port > 65535;
@@ -115,14 +117,10 @@ static int target(struct fuzz_rng *rng)
 
 	error_set(-1, "unset");
 	switch (fuzz_below(rng, 4)) {
-	case 0:
-		return fuzz_file(rng, text);
-	case 1:
-		return fuzz_string(rng, text);
-	case 2:
-		return fuzz_answer(rng, text);
-	default:
-		return fuzz_address(rng, text);
+	case 0: return fuzz_file(rng, text);
+	case 1: return fuzz_string(rng, text);
+	case 2: return fuzz_answer(rng, text);
+	default: return fuzz_address(rng, text);
 	}
 }
 

@@ -48,9 +48,7 @@ static inline void fuzz_damage(struct fuzz_rng *rng, uint8_t *bytes, size_t *len
 		if (at < *len)
 			bytes[at] = edges[fuzz_below(rng, sizeof(edges))];
 		break;
-	case 2: /* cut off */
-		*len = at;
-		break;
+	case 2: /* cut off */ *len = at; break;
 	case 3: /* cut out */
 		count = count < *len - at ? count : *len - at;
 		memmove(bytes + at, bytes + at + count, *len - at - count);

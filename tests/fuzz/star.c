@@ -52,7 +52,8 @@ static size_t make_stream(struct fuzz_rng *rng, uint8_t *out)
 		size_t body_len = fuzz_below(rng, 64);
 
 		if (kind == MESSAGE_LOST || kind == MESSAGE_FAILED || kind == MESSAGE_REFUSED) {
-			body_len = message_put_text(body, kind == MESSAGE_LOST ? (int)fuzz_below(rng, SIZE) : -110, "a reason");
+			body_len = message_put_text(
+				body, kind == MESSAGE_LOST ? (int)fuzz_below(rng, SIZE) : -110, "a reason");
 		} else if (kind == MESSAGE_LEFT) {
 			message_put32(body, (uint32_t)fuzz_below(rng, SIZE));
 			body_len = 4;
@@ -90,10 +91,11 @@ static int make_rank(struct bootstrap **b, int rank, int ends[SIZE])
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
 			return 1;
 		conn_open(&(*b)->conns[i], pair[0], SIZE);
-		(*b)->conns[i].expects = rank == 0 ? CONN_EXPECT(MESSAGE_GATHER) | CONN_EXPECT(MESSAGE_LOST) |
-							     CONN_EXPECT(MESSAGE_LEFT)
-						   : CONN_EXPECT(MESSAGE_GATHERED) | CONN_EXPECT(MESSAGE_FAILED) |
-							     CONN_EXPECT(MESSAGE_LOST) | CONN_EXPECT(MESSAGE_LEFT);
+		(*b)->conns[i].expects =
+			rank == 0 ? CONN_EXPECT(MESSAGE_GATHER) | CONN_EXPECT(MESSAGE_LOST) |
+					    CONN_EXPECT(MESSAGE_LEFT)
+				  : CONN_EXPECT(MESSAGE_GATHERED) | CONN_EXPECT(MESSAGE_FAILED) |
+					    CONN_EXPECT(MESSAGE_LOST) | CONN_EXPECT(MESSAGE_LEFT);
 		ends[i] = pair[1];
 	}
 	star_set_state(*b, STAR_JOINED);
@@ -131,7 +133,8 @@ static int try_watch(struct bootstrap *b)
 	bootstrap_leave(b);
 	for (int i = 0; i < SIZE; i++)
 		if (ears.heard[i] > 1 || (i == b->rank && ears.heard[i])) {
-			fprintf(stderr, "rank %d was reported %d times to rank %d\n", i, ears.heard[i], b->rank);
+			fprintf(stderr, "rank %d was reported %d times to rank %d\n", i, ears.heard[i],
+				b->rank);
 			return 1;
 		}
 	return 0;
