@@ -4,8 +4,6 @@ package xdev.ibvdev;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -76,7 +74,6 @@ final class NativeLibrary {
 		}
 	}
 
-	/** The dynamic loader's own words for these cases are poor. */
 	private static void checkFile(Path file) throws IOException {
 		if (!Files.exists(file))
 			throw new IOException("no such file");
@@ -84,36 +81,7 @@ final class NativeLibrary {
 			throw new IOException("this is a directory; name the file in it");
 		if (!Files.isReadable(file))
 			throw new IOException("not readable by this user");
-		byte[] head;
-		try (InputStream in = Files.newInputStream(file)) {
-			head = in.readNBytes(20);
-		}
-		if (head.length < 20 || head[0] != 0x7f || head[1] != 'E' || head[2] != 'L' || head[3] != 'F')
-			throw new IOException("not a shared library (no ELF header)");
-		ByteOrder order = head[5] == 2 ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN;
-		int machine = ByteBuffer.wrap(head).order(order).getShort(18) & 0xffff;
-		int expected = machineOf(System.getProperty("os.arch"));
-		if (expected != 0 && machine != expected)
-			throw new IOException("wrong architecture: it is for ELF machine " + machine + ", this JVM ("
-				+ System.getProperty("os.arch") + ") needs " + expected);
-	}
-
-	/** e_machine for Java's name of an architecture; 0: not known here, let the dynamic loader judge. */
-	private static int machineOf(String arch) {
-		switch (arch) {
-		case "amd64":
-			return 62;
-		case "aarch64":
-			return 183;
-		case "ppc64le":
-			return 21;
-		case "riscv64":
-			return 243;
-		case "s390x":
-			return 22;
-		default:
-			return 0;
-		}
+		ElfFile.check(file);
 	}
 
 	private static String resource() {

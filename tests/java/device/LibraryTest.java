@@ -94,8 +94,10 @@ final class LibraryTest {
 	@Test
 	void truncatedLibrary() throws IOException {
 		byte[] whole = Files.readAllBytes(Path.of(built()));
-		Path file = Files.write(dir.resolve("x.so"), java.util.Arrays.copyOf(whole, 2000));
-		refused(expect(file.toString()).option("-Dibvdev.library=" + file));
+		for (int length : new int[] {70, 2000, 60000}) {
+			Path file = Files.write(dir.resolve("x.so"), java.util.Arrays.copyOf(whole, length));
+			refused(expect(file.toString(), "cut short", String.valueOf(length)).option("-Dibvdev.library=" + file));
+		}
 	}
 
 	@Test

@@ -146,7 +146,7 @@ final class Lifecycle extends Program {
 			badConf(file, List.of("2", "131072", "localhost@21000@21001@0@0", "localhost@21002@21003@0@0"), "rank 0");
 			badConf(file, List.of("2", "131072", "localhost@21000@21001@0@0", "localhost@21002@21003@7@0"), "7");
 			badConf(file, List.of("1", "131072", "localhost@99999@21001@0@0"), "99999");
-			badConf(file, List.of("1", "131072", "localhost"), "localhost");
+			badConf(file, List.of("1", "131072", "localhost"), "line 3");
 			badConf(file, List.of("#ibvdev psll=1", "1", "131072", "localhost@21000@21001@0@0"), "psll", "psl", "line 1");
 			badConf(file, List.of("#ibvdev psl=-1", "1", "131072", "localhost@21000@21001@0@0"), "psl", "-1");
 			badProperty("ibvdev.fault_scop", "job", "fault_scop", "fault_scope", "system property");

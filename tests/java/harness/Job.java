@@ -146,6 +146,7 @@ public final class Job {
 		command.add(mode.java());
 		command.addAll(mode.options());
 		command.addAll(List.of("-ea", "-Xmx256m", "-XX:+UseSerialGC", "-XX:-UsePerfData"));
+		command.add("-XX:ErrorFile=" + dir.resolve("hs_err." + rank));
 		command.addAll(options);
 		command.addAll(List.of("-cp", classPath != null ? classPath : defaultClassPath(), main));
 		if (passDeviceArguments)
