@@ -304,6 +304,8 @@ void recv_on_packet(void *core, int rank, const struct wire_hdr *hdr, const void
 
 	if (p->state != PEER_OPEN)
 		return;
+	if (!payload)
+		payload = ""; /* there is none, and memcpy wants an address all the same */
 	p->talked = true;
 	switch ((enum wire_kind)hdr->kind) {
 	case WIRE_EAGER:

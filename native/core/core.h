@@ -144,7 +144,7 @@ struct ibvx {
 	uint32_t own_bell;
 	int64_t spin_ns, yield_ns;
 	bool oversubscribed;
-	uint32_t idle_tests;
+	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */
 	pthread_t progress_thread;
 	bool progress_running;
 	struct waiter progress_waiter;

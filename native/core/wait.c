@@ -301,7 +301,13 @@ void core_unlock_bells(struct ibvx *ep)
 
 void wait_idle_test(struct ibvx *ep)
 {
-	if (ep->oversubscribed && ++ep->idle_tests % WAIT_IDLE_TESTS == 0)
+	uint32_t count;
+
+	if (!ep->oversubscribed)
+		return;
+	count = atomic_load_explicit(&ep->idle_tests, memory_order_relaxed) + 1;
+	atomic_store_explicit(&ep->idle_tests, count, memory_order_relaxed);
+	if (count % WAIT_IDLE_TESTS == 0)
 		sched_yield();
 }
 

@@ -53,14 +53,14 @@ struct transport_get {
 
 struct transport_sink {
 	void *core;
-	/* hdr and payload (hdr->len bytes) are valid until the call returns. hdr->len never
-	 * exceeds what the transport received; all else is unchecked input. */
+	/* hdr and payload (hdr->len bytes; may be NULL if there are none) are valid until the call
+	 * returns. hdr->len never exceeds what the transport received; all else is unchecked input. */
 	void (*on_packet)(void *core, int peer, const struct wire_hdr *hdr, const void *payload);
 	/* The get with this cookie has ended: 0 or -errno (text set). -EPERM and -ENOSYS: cannot be
 	 * done this way at all, the core streams instead. */
 	void (*on_get)(void *core, int peer, uint64_t cookie, int err);
 	/* The peer cannot be reached any more.  All that it sent before has been delivered.
-	 * err: -ECONNRESET and the like; why is copied. */
+	 * err: -ECONNRESET and the like; -EPIPE: it left in good order.  why names the rank and is copied. */
 	void (*on_down)(void *core, int peer, int err, const char *why);
 };
 
