@@ -207,10 +207,16 @@ bool fabric_due(struct fabric *f, int rank)
 	return false;
 }
 
+/* As transport_ops.bell has it: bit 0 says that somebody sleeps. */
 void fabric_wake(struct node *n)
 {
-	atomic_fetch_add(&n->bell, 2); /* bit 0 is the core's */
-	syscall(SYS_futex, (uint32_t *)&n->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	uint32_t v = atomic_load(&n->bell);
+
+	while (v & 1u)
+		if (atomic_compare_exchange_weak(&n->bell, &v, (v & ~1u) + 2u)) {
+			syscall(SYS_futex, (uint32_t *)&n->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+			return;
+		}
 }
 
 static void wake_due(struct fabric *f)

@@ -345,13 +345,14 @@ static bool deliver_down(struct fake *t, int peer)
 	struct fabric *f = t->f;
 	struct link *l = fabric_link(f, peer, t->rank);
 	char why[80];
+	bool left = f->nodes[peer].left;
 
 	if (!l->down || l->down_told || l->forgotten || l->head || l->down_at > f->now)
 		return false;
 	l->down_told = true;
 	snprintf(why, sizeof(why), "rank %d has died (the fake link broke)", peer);
 	pthread_mutex_unlock(&f->lock);
-	t->sink.on_down(t->sink.core, peer, -ECONNRESET, why);
+	t->sink.on_down(t->sink.core, peer, left ? -EPIPE : -ECONNRESET, left ? "left" : why);
 	pthread_mutex_lock(&f->lock);
 	return true;
 }
