@@ -87,6 +87,21 @@ static struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf
 	return r;
 }
 
+/* 1: it has left as one packet; 0: it takes the general way. A sender that only sends has not seen the
+ * credit that came back: it looks before it announces what could go eagerly. */
+static int api_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context)
+{
+	struct peer *p = &ep->peers[dest];
+	int rc = send_at_once(p, buf, tag, context);
+	size_t total = buf->head_bytes + buf->body_bytes;
+
+	if (rc != 0 || total > p->eager_max || flow_allows_eager(p, total))
+		return rc;
+	wait_progress(ep);
+	rc = peer_check(p);
+	return rc ? rc : send_at_once(p, buf, tag, context);
+}
+
 static int api_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync)
 {
 	int rc = api_check_send(ep, buf, dest);
@@ -99,7 +114,7 @@ static int api_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int 
 	if (rc == 0)
 		rc = peer_check(&ep->peers[dest]);
 	if (rc == 0 && !sync)
-		rc = send_at_once(&ep->peers[dest], buf, tag, context);
+		rc = api_at_once(ep, buf, dest, tag, context);
 	if (rc) {
 		core_unlock(ep);
 		return rc < 0 ? rc : 0;
@@ -146,7 +161,7 @@ static int api_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int
 	}
 	if (rc == 0) {
 		*req = request_handle(r);
-		rc = sync ? 0 : send_at_once(r->peer, buf, tag, context);
+		rc = sync ? 0 : api_at_once(ep, buf, dest, tag, context);
 		if (rc > 0)
 			complete_request(ep, r, 0);
 		else if (rc == 0)
