@@ -138,7 +138,7 @@ final class Payloads {
                 layout.type.Commit();
                 Check.eq(layout.extent, layout.type.Extent(), "extent of %s of %s", layout.name, kind);
                 Check.eq(layout.picks.length, layout.type.Size(), "size of %s of %s", layout.name, kind);
-                for (int count : new int[] {1, 3, 200}) {
+                for (int count : new int[] {1, 3, 70}) {
                     derived(p, kind, layout, count);
                 }
             }

@@ -14,8 +14,6 @@ import mpi.Request;
  */
 public final class Victims {
     static final int SURVIVOR = 17;
-    static final String[] STATES = {"recv-from-dead", "recv-from-other", "barrier", "waitany", "any-source", "probe", "ssend-to-dead",
-        "large-send-to-dead"};
 
     private Victims() {}
 
@@ -27,7 +25,7 @@ public final class Victims {
         boolean traffic = mine[1].equals("traffic");
         String state = traffic ? "traffic" : rank == victim ? "sleep" : mine[1 + (rank < victim ? rank : rank - 1)];
         MPI.COMM_WORLD.Barrier();
-        System.out.println("rank " + rank + " is in " + state);
+        System.out.println("rank " + rank + " is in " + state + ", process " + ProcessHandle.current().pid());
         try {
             if (traffic) {
                 traffic(rank, size);
