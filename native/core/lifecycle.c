@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening an endpoint: settings, bootstrap, transports, in that order (ibvx.h). */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,9 +70,11 @@ static void life_drain(struct ibvx *ep)
 static void life_on_lost(void *arg, int rank, const char *why)
 {
 	struct ibvx *ep = arg;
+	char named[512];
 
 	life_drain(ep);
-	peer_fail(&ep->peers[rank], -ECONNRESET, why);
+	snprintf(named, sizeof(named), "%s died: %s", bootstrap_peer_name(ep->bootstrap, rank), why);
+	peer_fail(&ep->peers[rank], -ECONNRESET, named);
 }
 
 static void life_on_left(void *arg, int rank)
