@@ -39,8 +39,14 @@ static void close_list(char *text, size_t size, const struct request *r)
 		 r->context, request_state_name(r->state));
 }
 
-/* Lists pending requests in text; how many there are. posted_only: just receives that nothing has matched. */
-static int close_count(struct ibvx *ep, bool posted_only, char *text, size_t size)
+/* Close cannot flush these: what would complete them is up to somebody else. */
+static bool close_refuses(const struct request *r)
+{
+	return r->state == REQ_POSTED || (r->kind == REQ_SEND && r->sync && !r->detached);
+}
+
+/* Lists pending requests in text; how many there are. refusing_only: just those that forbid to close. */
+static int close_count(struct ibvx *ep, bool refusing_only, char *text, size_t size)
 {
 	int n = 0;
 
@@ -48,7 +54,7 @@ static int close_count(struct ibvx *ep, bool posted_only, char *text, size_t siz
 	for (uint32_t i = 0; i < ep->requests.chunk_count * REQUEST_CHUNK; i++) {
 		struct request *r = request_at(&ep->requests, i);
 
-		if (!r || !close_pending(r) || (posted_only && r->state != REQ_POSTED))
+		if (!r || !close_pending(r) || (refusing_only && !close_refuses(r)))
 			continue;
 		if (n++ < CLOSE_LISTED)
 			close_list(text, size, r);
@@ -113,7 +119,7 @@ static int close_drain(struct ibvx *ep)
 	close_cancel_detached(ep);
 	n = close_count(ep, true, text, sizeof(text));
 	if (n > 0)
-		return error_set(-EBUSY, "rank %d finishes with %d receives pending: %s: complete or cancel them first",
+		return error_set(-EBUSY, "rank %d finishes with %d receives or synchronous sends pending: %s: complete or cancel them first",
 				 ep->rank, n, text);
 	rc = wait_until(ep, &w, close_drained, NULL,
 			settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS) * CLOCK_NS_PER_MS);
