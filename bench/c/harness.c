@@ -9,8 +9,8 @@
 #define TRIES_PER_SAMPLE 4
 #define AGREE 1.3 /* two probes of one state differ by less */
 #define WARMUP_FULL_BYTES 4096 /* larger messages: fewer iterations */
-#define WARMUP_PARTS 8
-#define WARMUP_LIMIT_NS 4000000000
+#define WARMUP_LIMIT_NS 3000000000
+#define SAMPLES_LIMIT_NS 10000000000
 #define PAGE_BYTES 4096
 
 enum { OPT_PROBE_MS = 256, OPT_NEAR_BELOW, OPT_BUSY_ABOVE, OPT_NO_PROBE };
@@ -216,24 +216,26 @@ static double probe(struct stage *stage, const struct options *options)
 	return stage_probe(stage, options->probe_ns);
 }
 
-/* Warms up, in parts so that a busy machine cannot make it last for ever, and gives the number of iterations that
- * last as long as a sample should; at least 2.  -1: failure. */
+/* Warms up, and gives the number of iterations that last as long as a sample should; at least 2.  -1: failure.
+ * The parts double, so that a busy machine cannot make it last for ever. */
 static int64_t calibrate(struct layer *layer, struct stage *stage, const struct options *options,
 			 struct stage_command command)
 {
-	int64_t warmup = options->warmup, iterations, start = stage_now_ns();
+	int64_t warmup = options->warmup, done = 0, iterations, start = stage_now_ns();
 	double us = 0;
 
 	if (command.bytes > WARMUP_FULL_BYTES)
 		warmup = (int64_t)((double)warmup * WARMUP_FULL_BYTES / (double)command.bytes);
 	if (command.op == STAGE_BANDWIDTH)
 		warmup /= command.window;
-	command.iterations = warmup / WARMUP_PARTS + 2;
-	for (int part = 0; part < WARMUP_PARTS && stage_now_ns() - start < WARMUP_LIMIT_NS; part++) {
+	command.iterations = 2;
+	do {
 		us = timed(layer, stage, &command);
 		if (us < 0)
 			return -1;
-	}
+		done += command.iterations;
+		command.iterations = done;
+	} while (done < warmup && stage_now_ns() - start < WARMUP_LIMIT_NS);
 	us *= command.op == STAGE_LATENCY ? 2 : command.window;
 	iterations = (int64_t)((double)options->sample_ns / 1e3 / us);
 	return iterations < 2 ? 2 : iterations;
@@ -256,11 +258,15 @@ static int measure(struct layer *layer, struct stage *stage, const struct option
 				.bytes = bytes,
 				.window = op == STAGE_LATENCY ? 1 : options->window,
 				.samples = samples};
+	int64_t start;
 
 	command.iterations = calibrate(layer, stage, options, command);
 	if (command.iterations < 0)
 		return 1;
-	for (int tries = 0; series.count < options->samples && tries < options->samples * TRIES_PER_SAMPLE; tries++) {
+	start = stage_now_ns();
+	for (int tries = 0; series.count < options->samples && tries < options->samples * TRIES_PER_SAMPLE &&
+			    stage_now_ns() - start < SAMPLES_LIMIT_NS;
+	     tries++) {
 		double before = probe(stage, options), after;
 		double us = timed(layer, stage, &command);
 
@@ -307,9 +313,7 @@ static struct stage *meet(struct layer *layer)
 		return NULL;
 	if (layer->rank == 1 && !(stage = stage_attach(path)))
 		return NULL;
-	stage->cpu[layer->rank] = stage_pinned_cpu();
-	if (layer->pingpong(layer, 0, 1)) /* rank 1 has it */
-		return NULL;
+	stage_meet(stage, layer->rank);
 	if (layer->rank == 0)
 		stage_unlink(path);
 	return stage;

@@ -43,7 +43,7 @@ struct options {
 	double near_below_ns, busy_above_ns;
 	int window;
 	const char *json;
-	bool quiet;
+	bool quiet, no_heading;
 	bool keep_all; /* --no-probe */
 };
 

@@ -18,7 +18,7 @@ int report_open(const struct layer *layer, const struct options *options, const 
 		fprintf(stderr, "bench: %s: the ranks are not pinned to one processor each\n", layer->tool);
 	else if (cpu[0] == cpu[1])
 		fprintf(stderr, "bench: %s: both ranks are on processor %d\n", layer->tool, cpu[0]);
-	if (!options->quiet)
+	if (!options->quiet && !options->no_heading)
 		printf("%-10s %-6s %-10s %-10s %10s %-5s %12s %12s %12s %9s %7s %8s\n", "tool", "level", "device", "op", "bytes",
 		       "state", "median us", "min us", "max us", "GB/s", "samples", "probe ns");
 	fflush(stdout);

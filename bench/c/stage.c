@@ -31,9 +31,9 @@ int64_t stage_now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static struct stage *map(int fd, int flags)
+static struct stage *map(int fd)
 {
-	void *at = mmap(NULL, sizeof(struct stage), PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+	void *at = mmap(NULL, sizeof(struct stage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (at == MAP_FAILED) {
 		fprintf(stderr, "bench: cannot map the stage: %s\n", strerror(errno));
@@ -53,7 +53,7 @@ struct stage *stage_create(char path[STAGE_PATH_BYTES])
 	if (fd < 0 || ftruncate(fd, sizeof(struct stage)) < 0)
 		fprintf(stderr, "bench: cannot create the stage in %s: %s\n", folder, strerror(errno));
 	else
-		stage = map(fd, 0);
+		stage = map(fd);
 	if (fd >= 0)
 		close(fd);
 	return stage;
@@ -69,7 +69,7 @@ struct stage *stage_attach(const char *path)
 			strerror(errno));
 		return NULL;
 	}
-	stage = map(fd, 0);
+	stage = map(fd);
 	close(fd);
 	return stage;
 }
@@ -79,9 +79,13 @@ void stage_unlink(const char *path)
 	unlink(path);
 }
 
-struct stage *stage_anonymous(void)
+void stage_meet(struct stage *stage, int rank)
 {
-	return map(-1, MAP_ANONYMOUS);
+	stage->cpu[rank] = stage_pinned_cpu();
+	if (rank == 1)
+		atomic_store_explicit(&stage->met, true, memory_order_release);
+	while (!atomic_load_explicit(&stage->met, memory_order_acquire))
+		sched_yield();
 }
 
 void stage_say(struct stage *stage, const struct stage_command *command)

@@ -34,6 +34,7 @@ struct stage {
 	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t turn; /* raised by rank 0 when command is written */
 	struct stage_command command;
 	_Alignas(STAGE_LINE_BYTES) int cpu[2]; /* where each rank is pinned, -1: nowhere */
+	_Atomic bool met;                      /* rank 1 is here */
 };
 
 /* Rank 0: a new mapping in a file whose name goes into path; stage_unlink() it when rank 1 has
@@ -41,8 +42,8 @@ struct stage {
 struct stage *stage_create(char path[STAGE_PATH_BYTES]);
 struct stage *stage_attach(const char *path);
 void stage_unlink(const char *path);
-/* Already shared by a fork. */
-struct stage *stage_anonymous(void);
+/* Rank 1 says that it is here, rank 0 waits for that. */
+void stage_meet(struct stage *stage, int rank);
 
 /* Rank 0 gives a command, rank 1 takes it. */
 void stage_say(struct stage *stage, const struct stage_command *command);
