@@ -31,14 +31,14 @@ final class RandomTraffic {
         int rounds = p.crowded() ? 4 : 8;
         for (int round = 0; round < rounds; round++) {
             try {
-                batch(p, p.seed * 31 + round);
+                batch(p, round, p.seed * 31 + round);
             } catch (RuntimeException e) {
                 throw new IllegalStateException("random traffic with seed " + (p.seed * 31 + round), e);
             }
         }
     }
 
-    private static List<Message> plan(Place p, long seed) {
+    private static List<Message> plan(Place p, int round, long seed) {
         Random random = new Random(seed);
         int count = 25 * p.size;
         List<Message> plan = new ArrayList<>();
@@ -47,10 +47,11 @@ final class RandomTraffic {
             m.id = id;
             m.from = random.nextInt(p.size);
             m.to = random.nextInt(p.size);
-            // A tag of its own for messages that ANY_SOURCE receives; three shared ones, in order, for the others.
+            // A tag of its own for messages that ANY_SOURCE receives, in all rounds, as another rank may be a round
+            // ahead; three shared ones, in order, for the others.
             m.anySource = random.nextInt(4) == 0 && !(p.niodev() && m.from == m.to);
             int shared = random.nextInt(3);
-            m.tag = m.anySource ? 1000 + id : shared;
+            m.tag = m.anySource ? 1000 * (round + 1) + id : shared;
             m.mode = random.nextInt(4);
             int scale = random.nextInt(20);
             m.length = random.nextInt(scale < 8 ? 100 : scale < 14 ? 10_000 : scale < 19 ? 160_000 : 700_000);
@@ -59,11 +60,11 @@ final class RandomTraffic {
         return plan;
     }
 
-    private static void batch(Place p, long seed) {
+    private static void batch(Place p, int round, long seed) {
         Random mine = new Random(seed ^ (0x1234567L * (p.rank + 1)));
         List<Message> in = new ArrayList<>();
         List<Message> out = new ArrayList<>();
-        for (Message m : plan(p, seed)) {
+        for (Message m : plan(p, round, seed)) {
             if (m.to == p.rank) {
                 in.add(m);
             }
