@@ -67,7 +67,8 @@ def run(opts, job, installation, ports):
         guardian = Guardian(job.id, job.folder)
         if plan.conf_text is not None:
             job.write_conf(job.conf_path(), plan.conf_text)
-        return Supervisor(opts, plan, LocalSpawner(os.environ, opts.bind), output, guardian, server).run()
+        spawner = LocalSpawner(os.environ, opts.bind, guardian.started)
+        return Supervisor(opts, plan, spawner, output, guardian, server).run()
     finally:
         remove_leftovers(job.id, job.folder)
         if guardian:

@@ -30,6 +30,7 @@ class Guardian:
         os.close(read_end)
 
     def started(self, pid):
+        """Said by the new process itself: ibvrun might be killed before it can."""
         self._say("+%d" % pid)
 
     def ended(self, pid):

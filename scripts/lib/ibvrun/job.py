@@ -98,7 +98,6 @@ class Supervisor:
             finally:
                 for fd in to_close:
                     os.close(fd)
-            self._guardian.started(process.pid)
             self._live.append(process)
             for pump in pumps:
                 self._pumps.add(pump)

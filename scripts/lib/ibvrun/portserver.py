@@ -26,7 +26,7 @@ class PortServer:
         self._reported = {}  # rank -> (connection, entry)
         self._selector = None
         try:
-            self._listener = socket.create_server((LOOPBACK, 0), backlog=min(size, 4096))
+            self._listener = socket.create_server((LOOPBACK, 0), backlog=max(size, 128))
         except OSError as e:
             raise UserError("opening the port server for niodev at %s: %s" % (LOOPBACK, e.strerror)) from e
         self._listener.setblocking(False)

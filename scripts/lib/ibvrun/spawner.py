@@ -57,8 +57,10 @@ class LocalSpawner(Spawner):
     children once, through us; and the kernel kills it when ibvrun dies.  ibvrun has one thread only, which
     makes the code between fork and exec safe."""
 
-    def __init__(self, environ, bind="none"):
+    def __init__(self, environ, bind="none", announce=None):
+        """announce(pid) is called in the new process, before it can have children of its own."""
         self._environ = environ
+        self._announce = announce
         self._cores = sorted(os.sched_getaffinity(0)) if bind == "core" else None
         self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         self._parent = os.getpid()
@@ -73,6 +75,8 @@ class LocalSpawner(Spawner):
             self._prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != self._parent:
                 os._exit(STATUS_NOT_RUN)  # ibvrun died before the line above
+            if self._announce:
+                self._announce(os.getpid())
 
         try:
             process = subprocess.Popen(command.argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=command.cwd,
