@@ -145,7 +145,7 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	ep->asleep = true;
 	ep->sleeps++;
 	w->on_bell = true;
-	lock_release(&ep->lock);
+	core_unlock(ep);
 	futex_wait(ep->bell, value, left, ep->bell_owner != NULL);
 	core_lock(ep);
 	w->on_bell = false;
@@ -272,8 +272,10 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 			rc = -ETIMEDOUT;
 			break;
 		}
-		if (atomic_exchange(&w->signal, 0))
+		if (atomic_load_explicit(&w->signal, memory_order_relaxed)) { /* set under the lock */
+			atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
 			continue;
+		}
 		wait_take_token(ep, w);
 		if (ep->poller == w)
 			wait_as_poller(ep, w, &idle_since, deadline_ns);
@@ -288,11 +290,14 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 
 void core_unlock_bells(struct ibvx *ep)
 {
-	struct transport_bells bells = ep->bells;
+	struct transport_bells bells;
 
 	/* a thread that does not poll may leave work (a message to itself) to a poller asleep */
 	if (ep->asleep && wait_ready(ep))
 		wait_kick(ep);
+	bells.count = ep->bells.count;
+	for (int i = 0; i < bells.count; i++)
+		bells.bell[i] = ep->bells.bell[i];
 	ep->bells.count = 0;
 	lock_release(&ep->lock);
 	for (int i = 0; i < bells.count; i++)

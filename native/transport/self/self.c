@@ -172,6 +172,8 @@ static int self_poll(struct transport *t, int budget)
 	struct self *s = (struct self *)t;
 	int events = 0;
 
+	if (!s->head && !s->gets)
+		return 0;
 	while (s->gets) {
 		struct self_get *g = s->gets;
 		uint64_t cookie = g->cookie;

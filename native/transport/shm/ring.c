@@ -82,7 +82,6 @@ void ring_commit(struct ring *r, struct ring_slot *slot, uint32_t reserved)
 	}
 	atomic_store_explicit(ring_stamp_of(slot), ring_stamp(&r->shape, at), memory_order_release);
 	atomic_store_explicit(&r->slot_at, at + 1, memory_order_relaxed);
-	__builtin_prefetch(&r->slots[(at + 1) & (r->shape.slot_count - 1)], 1);
 }
 
 struct ring_slot *ring_next(struct ring *r, const void **payload)
