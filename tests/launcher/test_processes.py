@@ -3,9 +3,14 @@
 import os
 import re
 import signal
+import socket
+import subprocess
+import sys
 import time
 
-from support import LauncherTest, alive, main, read, wait_for
+from support import IBVRUN, LauncherTest, alive, main, read, wait_for
+
+from ibvrun.conf import Ports
 
 # Writes its pid where the test finds it, then sleeps; $3 is the folder.
 SLEEPER = 'echo $$ > "$3/pid.$1"; exec sleep 1000'
@@ -161,21 +166,14 @@ class Leftovers(LauncherTest):
         self.assertEqual(self.finish(job)[0], 143)
 
     def test_ignored_signals_stay_ignored(self):
-        job, pids = self.sleeping_job(1)
-        job.terminate()
-        self.finish(job)
-        os.remove(self.path("pid.0"))
-        script = "trap '' HUP; exec python3 \"$0\" \"$@\""
-        from support import IBVRUN  # nohup: through a shell that ignores SIGHUP
-        import subprocess
-        job = subprocess.Popen(["/bin/sh", "-c", script, IBVRUN] + [str(w) for w in self.sh_words(1, SLEEPER)]
-                               + [self.folder], env=self.environ(), stderr=subprocess.PIPE, text=True)
+        script = "trap '' HUP; exec \"$0\" \"$@\""  # what nohup does
+        words = [sys.executable, IBVRUN] + [str(w) for w in self.sh_words(1, SLEEPER)] + [self.folder]
+        job = subprocess.Popen(["/bin/sh", "-c", script] + words, env=self.environ(), stderr=subprocess.PIPE, text=True)
         self.jobs.append(job)
         wait_for(lambda: read(self.path("pid.0")).endswith("\n"), "the rank runs")
-        pids = [int(read(self.path("pid.0")))]
         job.send_signal(signal.SIGHUP)
         time.sleep(0.3)
-        self.assertTrue(alive(pids[0]))
+        self.assertTrue(alive(int(read(self.path("pid.0")))))
         job.terminate()
         self.assertEqual(self.finish(job)[0], 143)
 
@@ -192,8 +190,6 @@ class Jobs(LauncherTest):
         self.assertEqual(len(set(ports)), 6)
 
     def test_a_reserved_port_can_be_listened_on_and_is_given_to_nobody_else(self):
-        from ibvrun.conf import Ports
-        import socket
         ports = Ports(8)
         self.addCleanup(ports.close)
         for number in ports.numbers:

@@ -9,7 +9,10 @@ import subprocess
 import sys
 import time
 
-from support import LauncherTest, main, read
+from support import IBVRUN, LauncherTest, main, read
+
+from ibvrun import options as command_line
+from ibvrun.portserver import PortServer as Server
 
 # Writes lines in many small pieces, so that streams would mix if they could.
 CHATTER = '''
@@ -73,18 +76,13 @@ class Streams(LauncherTest):
         self.assertEqual(sorted(out.splitlines()), ["[0] 0 hello", "[0] there", "[1] 1 ", "[2] 2 "])
 
     def test_closed_stdin(self):
-        done = subprocess.run(["/bin/sh", "-c", '"$0" "$@" <&-', sys.executable, "-S", self.ibvrun()]
+        done = subprocess.run(["/bin/sh", "-c", '"$0" "$@" <&-', sys.executable, IBVRUN]
                               + [str(w) for w in self.sh_words(1, "cat; echo done")], env=self.environ(),
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
 
-    @staticmethod
-    def ibvrun():
-        from support import IBVRUN
-        return IBVRUN
-
     def test_a_reader_that_goes_away_ends_the_job(self):
-        job = self.start(*self.sh_words(2, "exec yes", "-l"))
+        job = self.start(*self.sh_words(6, "exec yes", "-l"))
         job.stdout.readline()
         job.stdout.close()
         self.assertEqual(job.wait(60), 141)
@@ -140,23 +138,21 @@ class CommandLine(LauncherTest):
             self.assertTrue(out.startswith("usage: ibvrun [options]"))
             self.assertEqual(err, "")
             self.assertLessEqual(max(len(x) for x in out.splitlines()), 110)
-        from ibvrun import options
-        for name in list(options.VALUED) + list(options.FLAGS):
+        for name in list(command_line.VALUED) + list(command_line.FLAGS):
             if name not in ("class-path", "mpj-home", "-prefix", "-help", "-?"):  # second spellings
                 self.assertRegex(out, r"(^|[\s(,])-{0,2}%s\b" % re.escape(name), "missing in --help")
         out, _ = self.succeed("--version")
         self.assertRegex(out, r"^ibvrun \(ibvdev\) \d+\.\d+\.\d+\n$")
 
     def test_parsing(self):
-        from ibvrun import options
-        o = options.parse(["-Xmx1g", "--np=3", "--add-opens", "a/b=ALL-UNNAMED", "-cp", "x:y", "-Da=b c", "Main",
+        o = command_line.parse(["-Xmx1g", "--np=3", "--add-opens", "a/b=ALL-UNNAMED", "-cp", "x:y", "-Da=b c", "Main",
                            "-np", "7", "-Dx", "--", "-"])
         self.assertEqual((o.np, o.class_path, o.main_class), (3, "x:y", "Main"))
         self.assertEqual(o.jvm_options, ["-Xmx1g", "--add-opens", "a/b=ALL-UNNAMED", "-Da=b c"])
         self.assertEqual(o.arguments, ["-np", "7", "-Dx", "--", "-"])
-        o = options.parse(["-np", "2", "-class", "Main", "-dev", "x"])  # fmpjrun's spelling
+        o = command_line.parse(["-np", "2", "-class", "Main", "-dev", "x"])  # fmpjrun's spelling
         self.assertEqual((o.main_class, o.arguments), ("Main", ["-dev", "x"]))
-        self.assertEqual(options.parse(["-dev", "multicore", "M"]).device, "smpdev")
+        self.assertEqual(command_line.parse(["-dev", "multicore", "M"]).device, "smpdev")
 
 
 class PortServer(LauncherTest):
@@ -164,7 +160,6 @@ class PortServer(LauncherTest):
 
     def setUp(self):
         super().setUp()
-        from ibvrun.portserver import PortServer as Server
         self.selector = selectors.DefaultSelector()
         self.addCleanup(self.selector.close)
         self.server = Server(2)

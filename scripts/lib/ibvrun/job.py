@@ -127,6 +127,8 @@ class Supervisor:
             pass
 
     def _on_output(self, pump):
+        if pump not in self._pumps:
+            return  # closed by an event of the same batch
         fd = pump.fd
         try:
             if not pump.pump():
