@@ -14,8 +14,8 @@ from .session import Session
 STATUS_RIG = 125
 STATUS_UNAVAILABLE = 77
 
-ABOUT = """Runs a command in a virtual machine that has Verbs devices: rxe0 (soft-RoCE) and siw0
-(soft-iWARP) on eth0, with Debian's kernel.  The guest sees this machine's files, read-only with a
+ABOUT = """Runs a command in a virtual machine that has Verbs devices: rxe0 (soft-RoCE) on eth0 and
+siw0 (soft-iWARP) on eth1, with Debian's kernel.  The guest sees this machine's files, read-only with a
 scratch layer on top, so it runs what you have built here; nothing is installed and no root is needed."""
 
 MORE = """exit status:
@@ -23,9 +23,12 @@ MORE = """exit status:
   77 (--prepare only): this machine cannot run a guest at all (no qemu, no kernel package)
 
 in the guest:
-  the host's / is there, writes go to memory and are lost; /run, /dev/shm and (unless the command,
-  the working directory or --env speak of something in it) /tmp are empty.  Host names are ibvdev0 (and ibvdev1),
-  10.77.0.1 and fd00:77::1 (.2 and ::2).  The command finds IBVDEV_VM=1, IBVDEV_TEST_NODE,
+  the host's / is there, writes go to memory and are lost;
+  /run and /dev/shm are empty, and so is /tmp unless the command, the working directory or --env name
+  something in it.
+  Names: ibvdev0 is eth0 (rxe0), 10.77.0.1 and fd00:77:0::1; ibvdev0-siw is eth1 (siw0), 10.77.1.1 and
+  fd00:77:1::1; the second node's are ibvdev1 and ibvdev1-siw, .2 and ::2.  RDMA CM takes the device by the
+  address.  With --no-rxe siw0 is on eth0.  The command finds IBVDEV_VM=1, IBVDEV_TEST_NODE,
   IBVDEV_TEST_NODES, with --results IBVDEV_VM_RESULTS, and of this environment PATH, LANG, JAVA_HOME and IBVDEV_*.
 
 two nodes:
@@ -37,7 +40,7 @@ two nodes:
 examples:
   scripts/ibvdev-vm -- ibv_devinfo -d rxe0
   scripts/ibvdev-vm --memlock 64 --user nobody -- sh -c 'ulimit -l'
-  scripts/ibvdev-vm --nodes 2 -- sh -c 'on-node 1 rping -s -C 3 & sleep 1; rping -c -a ibvdev1 -C 3 && wait'
+  scripts/ibvdev-vm --nodes 2 -- sh -c 'on-node 1 rping -s -C 3 & sleep 3; rping -c -a ibvdev1 -C 3 && wait'
 """
 
 
@@ -73,9 +76,10 @@ def parser():
     p.add_argument("--both", action="store_true", help="with two nodes: run the command on both")
     p.add_argument("--no-rxe", dest="rxe", action="store_false", help="without soft-RoCE")
     p.add_argument("--no-siw", dest="siw", action="store_false", help="without soft-iWARP (which has to be built once)")
-    p.add_argument("--mtu", type=positive, default=1500, metavar="BYTES", help="of eth0 (default: 1500)")
-    p.add_argument("--netem", metavar="TEXT", help="loss, delay and the like on eth0 of each node, as tc-netem(8) has it: "
-                   "\"loss 1%% duplicate 1%% delay 5ms reorder 25%%\"")
+    p.add_argument("--mtu", type=positive, default=1500, metavar="BYTES", help="of the network (default: 1500)")
+    p.add_argument("--netem", metavar="TEXT", help="loss, delay and the like on the network, as tc-netem(8) has it: "
+                   "\"loss 1%% duplicate 1%% delay 5ms reorder 25%%\" (rxe within one node never reaches the network: "
+                   "use --nodes 2)")
     p.add_argument("--memlock", type=int, metavar="KB", help="limit of locked memory, also for root (default: none)")
     p.add_argument("--user", default="root", metavar="NAME", help="who runs the command in the guest (default: root)")
     p.add_argument("--env", type=assignment, action="append", default=[], metavar="NAME=VALUE", help="for the command")
@@ -124,7 +128,7 @@ def parse(argv):
 def check(options):
     """What can be known before anything is fetched or booted."""
     packages.require(packages.COMMANDS, "ibvdev-vm")
-    packages.require(packages.GUEST_COMMANDS, "the guest")
+    packages.require(packages.GUEST_COMMANDS + packages.GUEST_FILES, "the guest")
     if options.memlock is not None or options.user != "root":
         packages.require((("setpriv", "util-linux"),), "--memlock or --user")
     job.user_record(options.user)

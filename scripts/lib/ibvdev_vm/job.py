@@ -4,7 +4,7 @@ import os
 import pwd
 import shlex
 
-from . import RigError
+from . import RigError, packages
 
 PASSED_ON = ("PATH", "LANG", "LANGUAGE", "TERM", "JAVA_HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
              "LD_LIBRARY_PATH", "CLASSPATH", "MESON_TEST_ITERATION")
@@ -45,12 +45,12 @@ def as_script(options):
     setpriv = []
     if options.memlock is not None:
         lines.append("ulimit -l %d || exit 125" % options.memlock)
-        setpriv += ["--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"]  # root would be above the limit
+        setpriv += ["--bounding-set=-ipc_lock"]  # or root would be above the limit
     elif user.pw_uid:
         lines.append("ulimit -l unlimited || exit 125")
     if user.pw_uid:
-        setpriv += ["--reuid=%d" % user.pw_uid, "--regid=%d" % user.pw_gid, "--init-groups", "--inh-caps=-all"]
-    lines.append("exec %s\"$@\"" % ("setpriv %s -- " % " ".join(setpriv) if setpriv else ""))
+        setpriv += ["--reuid=%d" % user.pw_uid, "--regid=%d" % user.pw_gid, "--init-groups"]
+    lines.append("exec %s\"$@\"" % ("setpriv --inh-caps=-all %s -- " % " ".join(setpriv) if setpriv else ""))
     return "\n".join(lines) + "\n"
 
 
@@ -62,16 +62,30 @@ def job_script(options, node, command):
     return "\n".join(lines) + "\n"
 
 
+def networks(options):
+    """The network devices: (name, what it is for: "rxe", "siw", "control" or "").
+
+    With rxe0 and siw0 on one device RDMA CM would take whichever was made first, whatever the program
+    meant: they get one each, and the address chooses.
+    """
+    links = [name for name, wanted in (("rxe", options.rxe), ("siw", options.siw)) if wanted]
+    nets = [("eth%d" % i, link) for i, link in enumerate(links or [""])]
+    if options.nodes == 2:
+        nets.append(("eth%d" % len(nets), "control"))
+    return nets
+
+
 def files(options, node):
     if node == 0 or options.both:
         job = "shell" if options.shell else "yes"
     else:
         job = "no"
     settings = {
-        "PURPOSE": "run", "NODE": node, "ALL_NODES": " ".join(str(n) for n in range(options.nodes)), "JOB": job,
+        "PURPOSE": "run", "NODE": node, "NODES": options.nodes, "JOB": job,
         "SHELL_AFTER": "yes" if options.keep and node == 0 else "no", "RESULTS": "yes" if options.results else "no",
         "HOST_TMP": "yes" if in_host_tmp(options) else "no", "NETEM": options.netem or "", "MTU": options.mtu,
-        "LINKS": " ".join(name for name, wanted in (("rxe", options.rxe), ("siw", options.siw)) if wanted)}
+        "RDMA_TOOL": packages.which("rdma"), "TC_TOOL": packages.which("tc"),  # busybox has a tc of its own
+        "NETS": " ".join("%s:%s" % net for net in networks(options))}
     texts = {"settings": "".join("%s=%s\n" % (name, shlex.quote(str(value))) for name, value in settings.items()),
              "as": as_script(options),
              "shell": job_script(options, node, ["/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"])}

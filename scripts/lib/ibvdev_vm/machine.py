@@ -2,6 +2,7 @@
 """One qemu process and the channels to the guest in it."""
 import ctypes
 import os
+import re
 import shutil
 import signal
 import socket
@@ -23,7 +24,8 @@ def die_with_parent():
 
 
 class Machine:
-    """node: its number; folder: for its files, private to the run; nets: sockets to the other node."""
+    """node: its number; folder: for its files, private to the run; nets: sockets to the other node, one
+    for each network device; without them, hubs devices have a link and nobody behind it."""
 
     def __init__(self, node, folder):
         self.node = node
@@ -36,7 +38,7 @@ class Machine:
     def prepare(self, kernel, files):
         initramfs.write(self.initrd, packages.which("busybox"), kernel, GUEST, files)
 
-    def start(self, kernel, accel, smp, memory, nets=(), results=None, terminal=False):
+    def start(self, kernel, accel, smp, memory, nets=(), results=None, terminal=False, hubs=1):
         theirs = []
         argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
                 "-machine", "pc,usb=off,hpet=off", "-accel", accel if accel == "kvm" else "tcg,thread=multi",
@@ -57,8 +59,8 @@ class Machine:
             theirs.append(other)
             argv += ["-chardev", "socket,id=%s,fd=%d" % (name, other.fileno()),
                      "-device", "virtserialport,nr=%d,chardev=%s,name=ibvdev.%s" % (number, name, name)]
-        for number, net in enumerate(nets or (None,)):
-            backend = "socket,fd=%d" % net.fileno() if net else "hubport,hubid=0"
+        for number, net in enumerate(nets or [None] * hubs):
+            backend = "socket,fd=%d" % net.fileno() if net else "hubport,hubid=%d" % number
             argv += ["-netdev", "%s,id=net%d" % (backend, number),
                      "-device", "virtio-net-pci,netdev=net%d,mac=52:54:00:77:%02x:%02x,romfile=" % (number, number, self.node + 1)]
         inherited = [s.fileno() for s in (*theirs, *nets)]
@@ -76,11 +78,14 @@ class Machine:
             self.process.wait()
 
     def console_tail(self, count=25):
+        """The last lines of the console; of a kernel that crashed, all since it said so (60 at most)."""
         try:
             with open(self.console, encoding="utf-8", errors="replace") as f:
-                return [line.rstrip() for line in f.read().splitlines() if line.strip()][-count:]
+                lines = [line.rstrip() for line in f.read().splitlines() if line.strip()]
         except OSError:
             return []
+        crash = next((i for i, line in enumerate(lines) if re.search(r"Kernel panic|BUG: |Oops: |general protection", line)), None)
+        return lines[-count:] if crash is None else lines[max(0, crash - 1):crash + 60]
 
     def complaint(self):
         """What qemu itself wrote; only once it has ended."""

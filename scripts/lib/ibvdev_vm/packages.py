@@ -10,21 +10,23 @@ from . import RigError
 # What the rig itself needs: a command and the package that has it.
 COMMANDS = (("qemu-system-x86_64", "qemu-system-x86"), ("busybox", "busybox-static"),
             ("apt-get", "apt"), ("dpkg-deb", "dpkg"))
-GUEST_COMMANDS = (("rdma", "iproute2"), ("ibv_devices", "ibverbs-utils"))
+GUEST_FILES = (("/etc/libibverbs.d/rxe.driver", "ibverbs-providers"),)
+GUEST_COMMANDS = (("rdma", "iproute2"), ("tc", "iproute2"), ("ibv_devices", "ibverbs-utils"))
 SIW_COMMANDS = (("make", "make"), ("gcc", "gcc"), ("strip", "binutils"))
 EXTRA_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def which(command):
+    """Where a command is, also one that only root has in its path."""
     return shutil.which(command, path=os.environ.get("PATH", os.defpath) + EXTRA_PATH)
 
 
 def require(pairs, what_for):
-    missing = [(command, package) for command, package in pairs if not which(command)]
+    missing = [(name, package) for name, package in pairs if not (os.path.exists(name) if name[0] == "/" else which(name))]
     if missing:
         raise RigError("%s needs %s, which %s not installed; as root: apt-get install -y --no-install-recommends %s" % (
             what_for, " and ".join(command for command, _ in missing), "is" if len(missing) == 1 else "are",
-            " ".join(package for _, package in missing)), unavailable=True)
+            " ".join(sorted({package for _, package in missing}))), unavailable=True)
 
 
 def run(argv, what, **options):

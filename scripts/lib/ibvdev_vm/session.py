@@ -84,9 +84,10 @@ class Session:
 
     def boot(self):
         options = self.options
+        devices = job.networks(options)
         nets = [(), ()]
         if options.nodes == 2:
-            pairs = [socket.socketpair() for _ in ("eth0", "eth1")]
+            pairs = [socket.socketpair() for _ in devices]
             nets = [[pair[n] for pair in pairs] for n in (0, 1)]
         for number in range(options.nodes):
             machine = Machine(number, self.work)
@@ -95,7 +96,7 @@ class Session:
         for node in self.nodes:
             terminal = node.number == 0 and (options.shell or options.keep)
             node.machine.start(self.kernel, self.accel, options.smp, options.mem, nets[node.number],
-                               options.results, terminal)
+                               options.results, terminal, len(devices))
             for name in CHANNELS:
                 self.selector.register(node.machine.channels[name], selectors.EVENT_READ, (node, name))
         self.began = time.monotonic()
