@@ -3,6 +3,7 @@
 #
 #   deps_install build        what building and running needs
 #   deps_install build tests  what the tests need on top
+#   deps_install vm           what scripts/ibvdev-vm and its guests need
 #
 # A requirement is met by what it provides, not by a package's name: a JDK or a Meson from
 # elsewhere is as good.  Without root, sudo is used; without both, the command to run is printed.
@@ -39,6 +40,17 @@ deps_missing() {
 		deps_has_library cmocka || echo libcmocka-dev
 		deps_has_command nm || echo binutils
 		deps_has_command clang-tidy || echo clang-tidy
+		;;
+	vm)
+		deps_has_command qemu-system-x86_64 || echo qemu-system-x86
+		deps_has_command busybox || echo busybox-static
+		deps_has_command rdma || echo iproute2
+		deps_has_command setpriv || echo util-linux
+		deps_has_command make || echo make
+		deps_has_command ibv_devices || echo ibverbs-utils
+		deps_has_command rping || echo rdmacm-utils
+		deps_has_command ib_send_lat || echo perftest
+		[ -e /etc/libibverbs.d/rxe.driver ] || echo ibverbs-providers
 		;;
 	*)
 		echo "deps.sh: there is no group \"$1\"" >&2
