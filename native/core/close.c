@@ -214,7 +214,7 @@ void ibvx_abort(struct ibvx *ep)
 	core_unlock(ep);
 	for (int i = 0; i < CLOSE_ABORT_LOOKS && inside > 0; i++) {
 		core_lock(ep);
-		inside = ep->users - (ep->progress_running ? 1 : 0);
+		inside = ep->users;
 		core_unlock(ep);
 		if (inside > 0)
 			nanosleep(&ms, NULL);

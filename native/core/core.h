@@ -126,6 +126,8 @@ struct ibvx {
 
 	struct request_table requests;
 	struct match_table posted[MATCH_CLASSES];
+	struct request *sole;      /* the only posted receive: it is in no table */
+	uint32_t posted_count;     /* in the tables */
 	struct match_table unexpected[MATCH_CLASSES];
 	bool unexpected_used[MATCH_CLASSES];
 	struct list arrivals;
@@ -152,7 +154,7 @@ struct ibvx {
 	size_t psl, window;
 	bool fault_job;
 	int failed_rank;           /* the first rank that died, or -1 */
-	int users;                 /* threads inside a blocking call */
+	int users;                 /* threads inside a blocking call, the progress thread aside */
 	bool closing;              /* ibvx_close is at work: new operations are refused */
 	bool aborted;              /* every blocking call is to return */
 	int open_peers;            /* remote peers in PEER_OPEN */

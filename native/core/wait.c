@@ -258,7 +258,8 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
 	w->sleeping = false;
 	list_append(&ep->waiters, &w->link);
-	ep->users++;
+	if (!w->background)
+		ep->users++;
 	for (;;) {
 		if (wait_progress(ep) > 0)
 			idle_since = -1;
@@ -283,7 +284,8 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 			wait_as_follower(ep, w, deadline_ns);
 	}
 	list_remove(&w->link);
-	ep->users--;
+	if (!w->background)
+		ep->users--;
 	wait_pass_token(ep, w);
 	return rc;
 }
