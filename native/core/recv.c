@@ -104,10 +104,18 @@ struct peer *recv_hopeless(struct ibvx *ep, int source)
 	return ep->peers[source].state == PEER_OPEN ? NULL : &ep->peers[source];
 }
 
+/* Puts a receive into the table of its class, behind all that were filed before. */
+static void recv_file(struct ibvx *ep, struct request *r)
+{
+	enum match_class c = recv_class(r->source, r->tag);
+
+	match_append(&ep->posted[c], &r->node, match_key_of(c, r->context, r->source, r->tag), ep->order++);
+	ep->posted_count++;
+}
+
 void recv_post(struct ibvx *ep, struct request *r)
 {
 	struct umsg *u = recv_peek(ep, r->source, r->tag, r->context);
-	enum match_class c = recv_class(r->source, r->tag);
 	struct peer *gone;
 
 	if (u) {
@@ -121,23 +129,50 @@ void recv_post(struct ibvx *ep, struct request *r)
 		complete_request(ep, r, gone->state == PEER_CLOSED ? -EPIPE : gone->fail_code);
 		return;
 	}
-	match_append(&ep->posted[c], &r->node, match_key_of(c, r->context, r->source, r->tag), ep->order++);
 	recv_interest(ep, r->source, 1);
+	if (ep->posted_count == 0 && !ep->sole) {
+		ep->sole = r; /* a ping-pong needs no tables */
+	} else {
+		if (ep->sole)
+			recv_file(ep, ep->sole);
+		ep->sole = NULL;
+		recv_file(ep, r);
+	}
 	flow_starve_source(ep, r->source);
 }
 
 void recv_unpost(struct ibvx *ep, struct request *r)
 {
-	if (!r->node.next)
+	if (r == ep->sole) {
+		ep->sole = NULL;
+	} else if (r->node.next) {
+		match_remove(&ep->posted[recv_class(r->source, r->tag)], &r->node);
+		ep->posted_count--;
+	} else {
 		return;
-	match_remove(&ep->posted[recv_class(r->source, r->tag)], &r->node);
+	}
 	recv_interest(ep, r->source, -1);
+}
+
+static bool recv_fits(const struct request *r, int rank, int context, int tag)
+{
+	return r->context == context && (r->source == rank || r->source == IBVX_ANY_SOURCE) &&
+	       (r->tag == tag || r->tag == IBVX_ANY_TAG);
 }
 
 struct request *recv_match(struct ibvx *ep, struct peer *p, int context, int tag)
 {
 	struct match_node *best = NULL;
+	struct request *sole = ep->sole;
 
+	if (sole) { /* and nothing in the tables */
+		if (!recv_fits(sole, p->rank, context, tag))
+			return NULL;
+		recv_unpost(ep, sole);
+		return sole;
+	}
+	if (ep->posted_count == 0)
+		return NULL;
 	for (int c = 0; c < MATCH_CLASSES; c++) {
 		struct match_node *n;
 
