@@ -22,6 +22,11 @@ deps_has_compiler() {
 	deps_has_command cc && echo '#include <pthread.h>' | cc -E -x c - >/dev/null 2>&1
 }
 
+# Debian's other busybox needs libc, which an initramfs has not.
+deps_has_static_busybox() {
+	deps_has_command busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1
+}
+
 # Prints the packages of one group that are missing.
 deps_missing() {
 	case $1 in
@@ -43,7 +48,7 @@ deps_missing() {
 		;;
 	vm)
 		deps_has_command qemu-system-x86_64 || echo qemu-system-x86
-		deps_has_command busybox || echo busybox-static
+		deps_has_static_busybox || echo busybox-static
 		deps_has_command rdma || echo iproute2
 		deps_has_command setpriv || echo util-linux
 		deps_has_command make || echo make

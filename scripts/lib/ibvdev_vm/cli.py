@@ -128,6 +128,7 @@ def parse(argv):
 def check(options):
     """What can be known before anything is fetched or booted."""
     packages.require(packages.COMMANDS, "ibvdev-vm")
+    packages.require_static_busybox()
     packages.require(packages.GUEST_COMMANDS + packages.GUEST_FILES, "the guest")
     if options.memlock is not None or options.user != "root":
         packages.require((("setpriv", "util-linux"),), "--memlock or --user")

@@ -29,6 +29,13 @@ def require(pairs, what_for):
             " ".join(sorted({package for _, package in missing}))), unavailable=True)
 
 
+def require_static_busybox():
+    """Debian's other busybox package needs libc, which an initramfs has not."""
+    if subprocess.run(["ldd", which("busybox")], capture_output=True, check=False).returncode == 0:
+        raise RigError("the guest needs the busybox of busybox-static, this one is not static; as root: "
+                       "apt-get install -y --no-install-recommends busybox-static", unavailable=True)
+
+
 def run(argv, what, **options):
     """The output of a command, or a RigError that ends with the last lines the command wrote."""
     try:
