@@ -43,7 +43,7 @@ final class Blocking {
 
     /** One blocking send in each mode, into a receive that is known to be posted. */
     static void modes(Place p) {
-        int[] lengths = {0, 1, 100, 8000, Place.PSL - Place.SECTION, Place.PSL, 300_000};
+        int[] lengths = {0, 1, 100, 8000, Math.max(0, Place.psl - Place.SECTION), Place.psl, 300_000};
         for (String mode : new String[] {"Send", "Ssend", "Rsend"}) {
             for (int length : lengths) {
                 byte[] out = Bytes.of(p.seed + p.rank, length);
@@ -71,9 +71,9 @@ final class Blocking {
         if (p.niodev() && p.size == 1) {
             return;
         }
-        for (int length : new int[] {0, 1, 1000, 16384, 65536, Place.PSL - Place.SECTION}) {
-            if (!p.alone() && length > 16384) {
-                continue; // MPI promises no room for what all threads of a rank send at once
+        for (int length : new int[] {0, 1, 1000, 16384, 65536, Math.max(0, Place.psl - Place.SECTION)}) {
+            if (length + Place.SECTION > Place.psl || !p.alone() && length > 16384) {
+                continue; // MPI promises no room, not even for what all threads of a rank send at once
             }
             for (int round = 0; round < 3; round++) {
                 byte[] in = new byte[length];
@@ -96,7 +96,7 @@ final class Blocking {
     }
 
     static void exchange(Place p) {
-        for (int length : new int[] {1, 5000, Place.PSL - 9, Place.PSL, 1 << 20}) {
+        for (int length : new int[] {1, 5000, Math.max(1, Place.psl - 9), Place.psl + 1, 1 << 20}) {
             byte[] both = Bytes.of(p.seed + p.rank, length);
             Status status = p.comm.Sendrecv_replace(both, 0, length, MPI.BYTE, p.right(), 8, p.left(), 8);
             Bytes.check(both, 0, length, p.seed + p.left(), "Sendrecv_replace");
@@ -113,7 +113,7 @@ final class Blocking {
 
     /** Lengths at and around every limit, up to 16 MB between ranks 0 and 1 (or of a rank with itself). */
     static void sizes(Place p) {
-        for (int centre : new int[] {0, 64, 4096, 8192, 16384, 65536, Place.PSL, Place.PSL - Place.SECTION, 1 << 20}) {
+        for (int centre : new int[] {0, 64, 4096, 8192, 16384, 65536, Place.psl, Place.psl - Place.SECTION, 1 << 20}) {
             for (int delta = -2; delta <= 2; delta++) {
                 if (centre + delta >= 0) {
                     aroundRing(p, centre + delta);
@@ -172,7 +172,7 @@ final class Blocking {
             int room = 400_000;
             MPI.Buffer_attach(direct ? ByteBuffer.allocateDirect(room) : ByteBuffer.allocate(room));
             String what = direct ? "Bsend from a direct buffer" : "Bsend from a heap buffer";
-            for (int length : new int[] {0, 1, 1000, Place.PSL, 250_000}) {
+            for (int length : new int[] {0, 1, 1000, Math.min(Place.psl, 131_072), 250_000}) {
                 // One message at a time: MPJ Express's next Bsend would spin until this one has left its buffer.
                 byte[] in = new byte[length];
                 p.comm.Bsend(Bytes.of(p.seed + p.rank, length), 0, length, MPI.BYTE, p.right(), 12);

@@ -15,7 +15,8 @@ import mpi.MPI;
  * thread per rank, then four at once, each with a communicator of its own.
  *
  * <p>Arguments: names of sections (default all), {@code threads=N} (default 4, 0 to leave them out),
- * {@code seed=N}, {@code limit=S} seconds for a section (default 120). It ends with 0 and "everything passed" from
+ * {@code seed=N}, {@code limit=S} seconds for a section (default 120), {@code psl=N} bytes if the job's protocol
+ * switch limit is not 131072, {@code verbose} for times. It ends with 0 and "everything passed" from
  * each rank; with 1 and a text on any mismatch; with 3 and the stacks of all threads when a section hangs.
  */
 public final class Everything {
@@ -91,6 +92,8 @@ public final class Everything {
                     seed = Long.parseLong(arg.substring(5));
                 } else if (arg.startsWith("limit=")) {
                     limit = Integer.parseInt(arg.substring(6));
+                } else if (arg.startsWith("psl=")) {
+                    Place.psl = Integer.parseInt(arg.substring(4));
                 } else if (arg.equals("verbose")) {
                     verbose = true;
                 } else if (SECTIONS.containsKey(arg)) {

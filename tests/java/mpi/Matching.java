@@ -185,7 +185,7 @@ final class Matching {
         if (p.niodev()) {
             return;
         }
-        for (int length : new int[] {1000, 20_000, Place.PSL + 5000, 2 << 20}) {
+        for (int length : new int[] {1000, 20_000, Place.psl + 5000, 2 << 20}) {
             for (boolean posted : new boolean[] {true, false}) {
                 truncated(p, length, posted);
             }
@@ -228,7 +228,7 @@ final class Matching {
     /** A rank's messages to itself, by every mode, with wildcards, probed, objects, large. */
     static void self(Place p) {
         int me = p.rank;
-        for (int length : new int[] {0, 1, 3000, Place.PSL - 8, Place.PSL + 1, 3 << 20}) {
+        for (int length : new int[] {0, 1, 3000, Math.max(0, Place.psl - 8), Place.psl + 1, 3 << 20}) {
             byte[] out = Bytes.of(p.seed + me, length);
             for (int mode = 0; mode < 6; mode++) {
                 byte[] in = new byte[length];
@@ -266,7 +266,7 @@ final class Matching {
         Bytes.check(in, 0, in.length, p.seed + p.rank, "late receive of a self-send");
         send.Wait();
         sync.Wait();
-        if (out.length + Place.SECTION <= Place.PSL && p.alone()) {
+        if (out.length + Place.SECTION <= Place.psl && p.alone()) {
             p.comm.Send(out, 0, out.length, MPI.BYTE, p.rank, 98);
             p.comm.Recv(in, 0, in.length, MPI.BYTE, p.rank, 98);
             Bytes.check(in, 0, in.length, p.seed + p.rank, "a buffered self-send");

@@ -35,7 +35,7 @@ final class NonBlocking {
         }
 
         static int length(int i) {
-            int[] lengths = {0, 10, 1000, 9000, Place.PSL - 8, 200_000};
+            int[] lengths = {0, 10, 1000, 9000, Math.max(0, Place.psl - 8), 200_000};
             return lengths[i % lengths.length];
         }
 
@@ -167,7 +167,7 @@ final class NonBlocking {
 
     /** A synchronous send completes only after its receive was posted, however small it is. */
     static void synchronous(Place p) {
-        for (int length : new int[] {0, 1, 1000, Place.PSL + 1000}) {
+        for (int length : new int[] {0, 1, 1000, Place.psl + 1000}) {
             byte[] in = new byte[length];
             byte[] go = new byte[1];
             Request goes = p.comm.Irecv(go, 0, 1, MPI.BYTE, p.left(), 21);
@@ -188,7 +188,7 @@ final class NonBlocking {
 
     /** Ssend in turns: even ranks send first. Alone, a rank posts its receive before. */
     private static void blockingSynchronous(Place p) {
-        for (int length : new int[] {0, 50, Place.PSL + 1}) {
+        for (int length : new int[] {0, 50, Place.psl + 1}) {
             byte[] in = new byte[length];
             byte[] out = Bytes.of(p.seed + p.rank, length);
             if (p.size == 1) {

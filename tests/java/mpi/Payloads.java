@@ -27,7 +27,7 @@ final class Payloads {
         round(p, new Object[] {null});
         round(p, new Object[] {new Object[] {"nested", new Object[] {null, p.rank}}});
         round(p, new Object[] {new Parcel(p.seed, p.rank, 200)});
-        round(p, new Object[] {Bytes.of(p.seed + p.rank, Place.PSL - 100)});
+        round(p, new Object[] {Bytes.of(p.seed + p.rank, Math.max(0, Place.psl - 100))});
         int large = p.alone() ? 3 << 20 : 300_000;
         round(p, new Object[] {new Parcel(p.seed, p.rank, large)});
         Object[] many = new Object[5000];

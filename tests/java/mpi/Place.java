@@ -61,8 +61,8 @@ final class Place {
         }
     }
 
-    /** The protocol switch limit in bytes that the launchers set unless told otherwise. */
-    static final int PSL = 131072;
+    /** The protocol switch limit in bytes; what the launchers set unless told otherwise. Set once, at the start. */
+    static int psl = 131072;
     /** What mpjbuf puts in front of the data of a section. */
     static final int SECTION = mpjbuf.Buffer.SECTION_OVERHEAD;
 }
