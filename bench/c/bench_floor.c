@@ -9,26 +9,26 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "couple.h"
 #include "harness.h"
 
 #define RING_SLOTS 16u
+#define TELL_EVERY 4u
 #define CHUNK_BYTES 16384u
 #define INLINE_BYTES 48u
 #define SPINS_BEFORE_YIELD 20000
 
 /* Flag, length and a small payload in one cache line; larger pieces behind it. */
 struct slot {
-	_Alignas(64) _Atomic uint64_t full; /* the number of the piece in it, or 0 */
+	_Alignas(64) _Atomic uint64_t full; /* the number of the piece in it, from 1 */
 	uint64_t bytes;
 	char small[INLINE_BYTES];
 	_Alignas(64) char chunk[CHUNK_BYTES];
@@ -36,6 +36,7 @@ struct slot {
 
 struct pipe_memory { /* one direction */
 	struct slot slots[RING_SLOTS];
+	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t freed; /* pieces that the receiver has done with, told late */
 	_Alignas(STAGE_LINE_BYTES) const void *address; /* cma: where the message is */
 	_Atomic uint64_t offered, taken;
 };
@@ -44,6 +45,7 @@ struct pair {
 	struct layer layer;
 	struct pipe_memory *pipes; /* [0]: from rank 0 */
 	uint64_t sent, received;   /* pieces */
+	uint64_t freed;            /* what the sender last saw */
 	uint64_t throws;           /* of the cache line */
 	pid_t *pids;               /* shared: of the ranks */
 };
@@ -67,7 +69,8 @@ static void ring_send(struct pair *pair, const char *from, size_t bytes)
 		struct slot *slot = &pipe->slots[pair->sent % RING_SLOTS];
 		size_t piece = bytes - done > CHUNK_BYTES ? CHUNK_BYTES : bytes - done;
 
-		await(&slot->full, 0);
+		while (pair->sent - pair->freed >= RING_SLOTS)
+			pair->freed = atomic_load_explicit(&pipe->freed, memory_order_acquire);
 		slot->bytes = piece;
 		memcpy(piece <= INLINE_BYTES ? slot->small : slot->chunk, from + done, piece);
 		atomic_store_explicit(&slot->full, ++pair->sent, memory_order_release);
@@ -87,7 +90,8 @@ static void ring_receive(struct pair *pair, char *to, size_t bytes)
 		await(&slot->full, ++pair->received);
 		piece = slot->bytes;
 		memcpy(to + done, piece <= INLINE_BYTES ? slot->small : slot->chunk, piece);
-		atomic_store_explicit(&slot->full, 0, memory_order_release);
+		if (pair->received % TELL_EVERY == 0)
+			atomic_store_explicit(&pipe->freed, pair->received, memory_order_release);
 		done += piece;
 	} while (done < bytes);
 }
@@ -189,49 +193,45 @@ static const struct floor {
 } floors[] = {
 	{"cacheline", line_pingpong}, {"memcpy", copy_pingpong}, {"ring", ring_pingpong}, {"cma", cma_pingpong}};
 
-static int run_rank(const struct floor *floor, int rank, void *memory, const struct options *options)
+struct run {
+	const struct floor *floor;
+	void *memory;
+	const struct options *options;
+};
+
+static int run_rank(int rank, void *arg)
 {
+	struct run *run = arg;
 	struct pair pair = {
 		.layer = {.tool = "floor",
 			  .level = "c",
-			  .device = floor->name,
+			  .device = run->floor->name,
 			  .rank = rank,
-			  .pingpong = floor->pingpong,
+			  .pingpong = run->floor->pingpong,
 			  .tell = tell},
-		.pipes = memory,
-		.pids = (pid_t *)((struct pipe_memory *)memory + 2),
+		.pipes = run->memory,
+		.pids = (pid_t *)((struct pipe_memory *)run->memory + 2),
 	};
 
 	stage_pin(rank);
 	pair.pids[rank] = getpid();
 	/* As the ranks of a job are no relatives, so would these not be allowed without it. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	return harness_run(&pair.layer, options);
+	return harness_run(&pair.layer, run->options);
 }
 
 static int run_floor(const struct floor *floor, const struct options *options)
 {
 	size_t bytes = 2 * sizeof(struct pipe_memory) + 4096;
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t pids[2];
-	int status, rc = 0;
+	struct run run = {.floor = floor, .memory = memory, .options = options};
+	int rc;
 
 	if (memory == MAP_FAILED) {
 		fprintf(stderr, "bench_floor: no memory: %s\n", strerror(errno));
 		return 1;
 	}
-	fflush(stdout);
-	for (int r = 0; r < 2; r++) {
-		pids[r] = fork();
-		if (pids[r] == 0)
-			exit(run_rank(floor, r, memory, options));
-	}
-	for (pid_t pid; (pid = wait(&status)) > 0;) {
-		if (status == 0)
-			continue;
-		rc = 1;
-		kill(pids[pid == pids[0]], SIGKILL);
-	}
+	rc = couple_run(run_rank, &run);
 	munmap(memory, bytes);
 	return rc;
 }

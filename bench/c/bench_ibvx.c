@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_ibvx: latency and bandwidth of ibvx.h between two ranks (see harness.h). */
-#include <errno.h>
 #include <getopt.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "couple.h"
 #include "harness.h"
 #include "ibvx.h"
 
@@ -115,48 +109,31 @@ static int run(const struct ibvx_config *cfg, const struct options *options)
 	return rc;
 }
 
-/* A port that was free a moment ago. */
-static int free_port(void)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t length = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), port = 0;
+struct both {
+	struct ibvx_config cfg;
+	const struct options *options;
+	char addresses[2][COUPLE_ADDRESS_BYTES];
+	const char *peers[2];
+};
 
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    getsockname(fd, (struct sockaddr *)&address, &length) == 0)
-		port = ntohs(address.sin_port);
-	if (fd >= 0)
-		close(fd);
-	return port;
+static int run_one(int rank, void *arg)
+{
+	struct both *both = arg;
+
+	stage_pin(rank);
+	both->cfg.rank = rank;
+	return run(&both->cfg, both->options);
 }
 
 /* Without a launcher: two ranks by fork, each on a processor of its own. */
-static int run_two(struct ibvx_config *cfg, const struct options *options)
+static int run_two(const struct ibvx_config *cfg, const struct options *options)
 {
-	char addresses[2][32];
-	const char *peers[2] = {addresses[0], addresses[1]};
-	pid_t pids[2];
-	int status, rc = 0;
+	struct both both = {.cfg = *cfg, .options = options};
 
-	for (int r = 0; r < 2; r++)
-		snprintf(addresses[r], sizeof(addresses[r]), "127.0.0.1:%d", free_port());
-	cfg->peers = peers;
-	cfg->size = 2;
-	for (int r = 0; r < 2; r++) {
-		pids[r] = fork();
-		if (pids[r] == 0) {
-			stage_pin(r);
-			cfg->rank = r;
-			exit(run(cfg, options));
-		}
-	}
-	for (pid_t pid; (pid = wait(&status)) > 0;) {
-		if (status == 0)
-			continue;
-		rc = 1;
-		kill(pids[pid == pids[0]], SIGKILL);
-	}
-	return rc;
+	couple_addresses(both.peers, both.addresses);
+	both.cfg.peers = both.peers;
+	both.cfg.size = 2;
+	return couple_run(run_one, &both);
 }
 
 static int usage(FILE *to)
