@@ -111,12 +111,15 @@ void wait_signal_all(struct ibvx *ep)
 		wait_signal(ep, LIST_ITEM(l, struct waiter, link));
 }
 
-static void wait_arm(struct ibvx *ep)
+/* Returns the word to sleep on: whoever rings from now on changes it. */
+static uint32_t wait_arm(struct ibvx *ep)
 {
-	atomic_fetch_or(wait_bell(ep), 1u);
+	uint32_t value = atomic_fetch_or(wait_bell(ep), 1u) | 1u;
+
 	for (int i = 0; i < ep->transport_count; i++)
 		ep->transports[i]->ops->arm(ep->transports[i]);
 	atomic_thread_fence(memory_order_seq_cst);
+	return value;
 }
 
 static void wait_disarm(struct ibvx *ep)
@@ -130,10 +133,8 @@ static void wait_disarm(struct ibvx *ep)
 static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 {
 	int64_t left = -1;
-	uint32_t value;
+	uint32_t value = wait_arm(ep);
 
-	wait_arm(ep);
-	value = atomic_load(wait_bell(ep));
 	if (wait_progress(ep) > 0 || wait_ready(ep) || atomic_load(&w->signal)) {
 		wait_disarm(ep);
 		return;
