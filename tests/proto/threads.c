@@ -246,10 +246,11 @@ static void one_waiter(void **state)
 /* A blocking send that waits for room at its receiver sleeps, and the receiver's receives wake it. */
 static void *flood_main(void *arg)
 {
-	struct world *w = arg;
+	struct sender *s = arg;
 
 	for (unsigned i = 0; i < 1500; i++)
-		send_blocking(w, 1, 0, 5, i, 300);
+		send_blocking(s->w, 1, 0, 5, i, 300);
+	atomic_store(&s->done, true);
 	return NULL;
 }
 
@@ -257,23 +258,24 @@ static void sender_waits_for_room(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct sender s = { .w = NULL };
 		struct world w;
-		pthread_t thread;
 		char mem[300];
 
 		begin(&w, sleepy(2, seed), "spin_us=0", "yield_us=0", "eager_window=64k", NULL);
 		fabric_clock_start(w.fabric, 50);
-		assert_int_equal(pthread_create(&thread, NULL, flood_main, &w), 0);
+		s.w = &w;
+		assert_int_equal(pthread_create(&s.thread, NULL, flood_main, &s), 0);
 		usleep(10000);
 		for (unsigned i = 0; i < 1500; i++) {
 			struct ibvx_rbuf in = { mem, sizeof(mem), 0 };
-			struct ibvx_status s;
+			struct ibvx_status got;
 
-			assert_int_equal(ibvx_recv(w.ep[0], &in, 1, 5, CTX, &s), 0);
-			assert_int_equal(s.user, i);
+			assert_int_equal(ibvx_recv(w.ep[0], &in, 1, 5, CTX, &got), 0);
+			assert_int_equal(got.user, i);
 			assert_text(mem, i, 300);
 		}
-		pthread_join(thread, NULL);
+		sender_end(&s);
 		end(&w);
 	}
 }
