@@ -68,7 +68,7 @@ final class Blocking {
      * header must be buffered. niodev's self-send has no buffer, so one rank alone is left out there.
      */
     static void headToHead(Place p) {
-        if (p.niodev() && p.size == 1) {
+        if (p.niodev() && p.size == 1 || !p.buffers()) {
             return;
         }
         for (int length : new int[] {0, 1, 1000, 16384, 65536, Math.max(0, Place.psl - Place.SECTION)}) {

@@ -23,7 +23,7 @@ final class Collectives {
             p.comm.Barrier();
         }
         // Nobody leaves the barrier before the last has come: rank r's message from before it is there after it.
-        for (int round = 0; round < 5 && Place.psl >= 12; round++) {
+        for (int round = 0; round < 5 && p.buffers(); round++) {
             int root = round % p.size;
             if (p.rank == root && p.size > 1) {
                 for (int to = 0; to < p.size; to++) {
