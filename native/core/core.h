@@ -64,6 +64,7 @@ struct peer {
 	/* outgoing (PROTOCOL.md section 1) */
 	struct list controls, sends, streams;
 	struct list busy;      /* in the endpoint's list while something is left to go out */
+	bool owes_debt;        /* the peer must learn that the debt is smaller now */
 	bool owes_stalled, owes_bye, said_bye;
 	bool talked;           /* anything was ever sent to it or came from it */
 	bool streams_first;    /* whose turn it is: streams or sends */
@@ -77,6 +78,7 @@ struct peer {
 	uint64_t credit_in;    /* all credit ever received, */
 	/* the peer's window here */
 	uint64_t freed, debt;
+	uint64_t repaid;       /* of debt, since the peer was last told how large it is */
 	uint64_t owes_credit;
 	uint64_t credit_out;   /* and ever sent: tells a stale STALLED */
 	bool stalled;          /* the peer holds sends back */

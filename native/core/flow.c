@@ -7,7 +7,9 @@
 static void flow_return(struct peer *p)
 {
 	p->owes_credit += p->freed;
+	p->owes_debt = p->owes_debt || p->repaid > 0;
 	p->freed = 0;
+	p->repaid = 0;
 	p->stalled = false;
 	peer_flush(p);
 }
@@ -17,9 +19,11 @@ void flow_release(struct peer *p, size_t cost)
 	size_t repaid = cost < p->debt ? cost : (size_t)p->debt;
 
 	p->debt -= repaid;
+	p->repaid += repaid;
 	p->freed += cost - repaid;
-	/* a stalled peer waits for any little, the others for a worthwhile sum */
-	if (p->freed >= p->ep->window / 4 || (p->stalled && p->freed >= FLOW_ENVELOPE))
+	/* a stalled peer waits for any little, the others for a worthwhile sum; what repays a grant gives no
+	 * credit, but lets the peer use for payload what it kept for envelopes */
+	if (p->freed + p->repaid >= p->ep->window / 4 || (p->stalled && p->freed >= FLOW_ENVELOPE))
 		flow_return(p);
 }
 

@@ -34,7 +34,7 @@ void peer_fini(struct peer *p)
 bool peer_idle(const struct peer *p)
 {
 	return list_empty(&p->controls) && list_empty(&p->sends) && list_empty(&p->streams) &&
-	       p->owes_credit == 0 && !p->owes_stalled && !p->owes_bye;
+	       p->owes_credit == 0 && !p->owes_debt && !p->owes_stalled && !p->owes_bye;
 }
 
 void peer_busy(struct peer *p)
@@ -101,10 +101,11 @@ static int peer_flush_controls(struct peer *p, int *sent)
 		r->owes = 0;
 		complete_released(p->ep, r);
 	}
-	if (p->owes_credit) {
+	if (p->owes_credit || p->owes_debt) {
 		rc = peer_credit(p);
 		if (rc < 0)
 			return rc;
+		p->owes_debt = false;
 		p->credit_out += p->owes_credit;
 		p->owes_credit = 0;
 		(*sent)++;
@@ -307,6 +308,7 @@ static void peer_gone(struct peer *p, enum peer_state state)
 		p->ep->open_peers--;
 	p->state = state;
 	p->owes_credit = 0;
+	p->owes_debt = false;
 	p->owes_stalled = false;
 	p->owes_bye = false;
 	peer_not_busy(p);

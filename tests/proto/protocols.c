@@ -153,6 +153,20 @@ static void switch_limit(void **state)
 	}
 }
 
+/* All has been consumed: the largest eager message goes again without its receive. */
+static void assert_buffers_again(struct world *w)
+{
+	static char mem[32000];
+	struct text t = text_of(9, sizeof(mem));
+	ibvx_req send = put(w, 0, 1, 5, t, 9, false), recv;
+
+	assert_int_equal(finish(w, 0, &send, NULL), 0);
+	recv = take(w, 1, 0, 5, mem, sizeof(mem));
+	assert_int_equal(finish(w, 1, &recv, NULL), 0);
+	assert_text(mem, 9, sizeof(mem));
+	text_free(t);
+}
+
 /* A fast sender and a receiver that first wants the last message: everything comes, memory stays bounded,
  * and what does not fit is not read before its turn. */
 static void flood(void **state)
@@ -194,6 +208,7 @@ static void flood(void **state)
 	}
 	for (int i = 0; i <= COUNT; i++)
 		assert_int_equal(finish(&w, 0, &send[i], NULL), 0);
+	assert_buffers_again(&w);
 	end(&w);
 	text_free(t);
 	text_free(late);
@@ -228,6 +243,7 @@ static void flood_probed(void **state)
 		assert_int_equal(s.user, i);
 		assert_int_equal(finish(&w, 0, &send[i], NULL), 0);
 	}
+	assert_buffers_again(&w);
 	end(&w);
 	text_free(t);
 }
