@@ -97,6 +97,27 @@ static void contract_check(struct run *r)
 		traffic_fail(&r->cfg, "the seam's contract was broken: %s", text);
 }
 
+/* All is quiet: what each sender may still send is what its receiver keeps for it (PROTOCOL.md, flow control). */
+static void credit_check(struct run *r)
+{
+	for (int i = 0; i < 2000 || fabric_in_flight(r->world.fabric); i++)
+		world_turn(&r->world, 1);
+	for (int a = 0; a < r->cfg.ranks; a++)
+		for (int b = 0; b < r->cfg.ranks; b++) {
+			const struct peer *out = &r->world.ep[a]->peers[b], *in = &r->world.ep[b]->peers[a];
+			int64_t there = out->credit + (int64_t)(in->freed + in->owes_credit);
+
+			if (there != out->window + (int64_t)in->debt)
+				traffic_fail(&r->cfg, "rank %d to %d: credit %lld, freed %llu: not window %lld + debt %llu", a,
+					     b, (long long)out->credit, (unsigned long long)in->freed,
+					     (long long)out->window, (unsigned long long)in->debt);
+			if (out->granted != (int64_t)(in->debt + in->repaid))
+				traffic_fail(&r->cfg, "rank %d to %d: the sender knows of %lld granted bytes, owed are %llu + %llu",
+					     a, b, (long long)out->granted, (unsigned long long)in->debt,
+					     (unsigned long long)in->repaid);
+		}
+}
+
 /* One thread, one random actor after the other. */
 static void round_stepped(struct run *r)
 {
@@ -220,6 +241,8 @@ static void run_seed(const struct options *o, uint64_t seed)
 		for (int i = 0; i < r->cfg.ranks; i++)
 			traffic_rank_check(r->rank[i]);
 		contract_check(r);
+		if (!o->threads)
+			credit_check(r);
 	}
 	if (world_close(&r->world))
 		traffic_fail(&r->cfg, "the world does not close");
