@@ -72,6 +72,11 @@ static int shm_watch(struct shm *s, struct shm_peer *p)
 	if (p->rank == s->env.rank || p->pid == getpid() || !s->env.watch.monitor)
 		return 0;
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd < 0 && (errno == ENOSYS || errno == EPERM)) {
+		/* a seccomp filter, or a tool such as valgrind: the bootstrap star tells of deaths too */
+		log_info(s->env.log, "shm: no pidfd for rank %d: %s", p->rank, strerror(errno));
+		return 0;
+	}
 	if (p->pidfd < 0)
 		return error_sys(-errno, "cannot watch rank %d (process %d)", p->rank, (int)p->pid);
 	return s->env.watch.add(s->env.watch.monitor, p->pidfd, shm_on_death, p);
