@@ -23,7 +23,7 @@ and every comparison stays within one state."""
 MODES = {
     "full": (5, 3600, "0,1,8,64,256,1k,4k,16k,64k,128k,256k,1m,4m,16m", "latency,bandwidth", ["--samples", "5"]),
     "quick": (2, 35, "8,1k,64k,1m", "latency", ["--samples", "4", "--sample-ms", "15"]),
-    "demo": (2, 30, "8,1k,64k,1m", "latency", ["--samples", "5", "--sample-ms", "15"]),
+    "demo": (2, 30, "8,1k,64k,1m", "latency", ["--samples", "9", "--sample-ms", "15", "--no-probe"]),
     "smoke": (1, 600, "0,8,100k", "latency,bandwidth",
               ["--samples", "2", "--sample-ms", "1", "--warmup", "20", "--window", "4", "--no-probe"]),
 }
