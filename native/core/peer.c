@@ -324,6 +324,18 @@ void peer_on_bye(struct peer *p)
 	wait_signal_all(p->ep);
 }
 
+/* The first death that this rank learns of: if we end because of it, others should name it. */
+static void peer_blame(const struct peer *p)
+{
+	struct ibvx *ep = p->ep;
+
+	ep->failed_rank = p->rank;
+	for (int i = 0; i < ep->transport_count; i++) {
+		if (ep->transports[i]->ops->blame)
+			ep->transports[i]->ops->blame(ep->transports[i], p->rank);
+	}
+}
+
 void peer_fail(struct peer *p, int code, const char *why)
 {
 	struct ibvx *ep = p->ep;
@@ -337,7 +349,7 @@ void peer_fail(struct peer *p, int code, const char *why)
 	}
 	p->fail_code = code;
 	if (ep->failed_rank < 0)
-		ep->failed_rank = p->rank;
+		peer_blame(p);
 	peer_gone(p, PEER_FAILED);
 	p->transport->ops->forget(p->transport, p->rank);
 	peer_end_requests(p, code);

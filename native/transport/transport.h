@@ -125,6 +125,9 @@ struct transport_ops {
 	bool (*drained)(struct transport *t);
 	/* We leave in good order: from now on our absence is no death (called before close). */
 	void (*leave)(struct transport *t);
+	/* This rank is failing because that one died: whoever sees us end should name it, not us.  NULL: no way
+	 * to leave word. */
+	void (*blame)(struct transport *t, int rank);
 	/* Can peer be reached by this transport? After attach. */
 	bool (*reaches)(const struct transport *t, int peer);
 

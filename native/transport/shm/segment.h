@@ -19,6 +19,7 @@ struct segment_door {
 	_Alignas(RING_LINE) _Atomic uint32_t connect_count;
 	_Atomic uint64_t connects[SEGMENT_RANKS_MAX / 64]; /* bit i: local rank i has opened a ring to me */
 	_Alignas(RING_LINE) _Atomic uint32_t left; /* left in good order */
+	_Atomic uint32_t cause; /* 1 + the local rank whose death this one is ending of; 0: none */
 };
 
 struct segment_head {

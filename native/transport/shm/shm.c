@@ -63,7 +63,8 @@ static void shm_on_death(void *arg)
 
 	p->shm->env.watch.remove(p->shm->env.watch.monitor, p->pidfd);
 	p->ended = true;
-	atomic_fetch_add_explicit(&p->shm->chores, 1, memory_order_relaxed);
+	if (!p->told)
+		atomic_fetch_add_explicit(&p->shm->chores, 1, memory_order_relaxed);
 }
 
 static int shm_watch(struct shm *s, struct shm_peer *p)
@@ -202,6 +203,14 @@ static void shm_leave(struct transport *t)
 
 	if (s->segment.head)
 		atomic_store(&s->segment.head->doors[s->me].left, 1);
+}
+
+static void shm_blame(struct transport *t, int rank)
+{
+	struct shm *s = shm_of(t);
+
+	if (s->segment.head && s->local_of[rank] >= 0)
+		atomic_store(&s->segment.head->doors[s->me].cause, (uint32_t)s->local_of[rank] + 1);
 }
 
 static bool shm_reaches(const struct transport *t, int peer)
@@ -381,6 +390,7 @@ const struct transport_ops transport_shm_ops = {
 	.attached = shm_attached,
 	.close = shm_close_transport,
 	.leave = shm_leave,
+	.blame = shm_blame,
 	.reaches = shm_reaches,
 	.payload_max = shm_payload_max,
 	.reserve = shm_reserve,

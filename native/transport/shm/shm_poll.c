@@ -96,27 +96,53 @@ static int shm_poll_get(struct shm *s)
 	return 1;
 }
 
-/* The rings of ended processes have been emptied: tell the core. */
+/* The neighbour because of whose death p gave up, if that was not noticed yet; else NULL. */
+static struct shm_peer *shm_cause_of(struct shm *s, const struct shm_peer *p)
+{
+	uint32_t cause = atomic_load(&s->segment.head->doors[p->local].cause);
+	struct shm_peer *c;
+
+	if (cause == 0 || cause > s->count)
+		return NULL;
+	c = &s->peers[cause - 1];
+	return c == p || c->told || c->local == s->me || shm_alive(c) ? NULL : c;
+}
+
+/* p's process has ended and its ring is empty, or will never be read: tell the core. */
+static void shm_tell_end(struct shm *s, struct shm_peer *p)
+{
+	char why[128];
+
+	p->told = true;
+	if (p->ended)
+		atomic_fetch_sub_explicit(&s->chores, 1, memory_order_relaxed);
+	if (atomic_load(&s->segment.head->doors[p->local].left)) {
+		s->env.sink.on_down(s->env.sink.core, p->rank, -EPIPE, "left");
+		return;
+	}
+	snprintf(why, sizeof(why), "rank %d died: its process (pid %d) ended without finish", p->rank, (int)p->pid);
+	s->env.sink.on_down(s->env.sink.core, p->rank, -ECONNRESET, why);
+}
+
+/* The rings of ended processes have been emptied: tell the core, the first cause first. */
 static int shm_poll_ended(struct shm *s)
 {
 	int events = 0;
 
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct shm_peer *p = &s->peers[i];
-		char why[128];
+		struct shm_peer *cause;
 
 		if (!p->ended || p->told || (p->rx_window && ring_ready(&p->rx)))
 			continue;
-		p->told = true;
-		events++;
-		atomic_fetch_sub_explicit(&s->chores, 1, memory_order_relaxed);
-		if (atomic_load(&s->segment.head->doors[i].left)) {
-			s->env.sink.on_down(s->env.sink.core, p->rank, -EPIPE, "left");
-			continue;
+		cause = shm_cause_of(s, p);
+		if (cause) {
+			if (cause->rx_window && ring_ready(&cause->rx))
+				continue; /* its last words first */
+			shm_tell_end(s, cause);
 		}
-		snprintf(why, sizeof(why), "rank %d died: its process (pid %d) ended without finish", p->rank,
-			 (int)p->pid);
-		s->env.sink.on_down(s->env.sink.core, p->rank, -ECONNRESET, why);
+		shm_tell_end(s, p);
+		events++;
 	}
 	return events;
 }
