@@ -46,7 +46,7 @@ int life_settings(struct settings **out, const struct ibvx_config *cfg)
 	*out = NULL;
 	if (!s)
 		return error_set(-ENOMEM, "no memory for the settings");
-	rc = life_set_all(s, SETTINGS_EMBEDDER, cfg->defaults, "default");
+	rc = life_set_all(s, SETTINGS_EMBEDDER, cfg->defaults, "default of the embedding layer");
 	if (rc == 0)
 		rc = settings_set_environment(s);
 	if (rc == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,27 @@ static bool open_wanted(const struct settings *s, const char *name)
 	return false;
 }
 
+/* A misspelt name must not quietly leave a transport out. */
+static int open_check_names(const struct settings *s)
+{
+	char names[128] = "", have[128] = "";
+	char *rest = NULL;
+
+	for (int i = 0; transport_all[i]; i++) {
+		size_t at = strlen(have);
+
+		snprintf(have + at, sizeof(have) - at, "%s%s", at ? ", " : "", transport_all[i]->name);
+	}
+	snprintf(names, sizeof(names), "%s", settings_text(s, SETTING_TRANSPORTS));
+	for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+		if (!transport_find(name))
+			return error_set(-EINVAL, "transports=\"%s\" (%s): there is no transport \"%s\", there are: %s",
+					 settings_text(s, SETTING_TRANSPORTS), settings_origin(s, SETTING_TRANSPORTS),
+					 name, have);
+	}
+	return 0;
+}
+
 static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 {
 	struct transport_env env = {
@@ -72,10 +94,13 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		.test = cfg->test,
 	};
 
+	int rc = cfg->test ? 0 : open_check_names(ep->settings);
+
+	if (rc < 0)
+		return rc;
 	for (int i = 0; cfg->transports[i]; i++) {
 		const struct transport_ops *ops = cfg->transports[i];
 		struct transport *t = NULL;
-		int rc;
 
 		if (!cfg->test && !open_wanted(ep->settings, ops->name))
 			continue;
