@@ -193,6 +193,10 @@ struct core_config {
 /* Opens the transports; no bootstrap.  0 or -errno; *out NULL then. */
 int core_open(struct ibvx **out, const struct core_config *cfg);
 
+/* Does every name in the setting transports exist? A misspelt one must not quietly leave a transport
+ * out. 0 or -EINVAL with text. */
+int core_check_transports(const struct settings *s);
+
 /* This rank's address blob: core parameters and those of all transports. Length or -errno. */
 int core_address(struct ibvx *ep, void *out, size_t size);
 

@@ -118,6 +118,8 @@ int ibvx_describe(const struct ibvx_config *cfg, char **out)
 	}
 	describe_host(t.f);
 	rc = describe_conf(s, cfg, t.f);
+	if (rc == 0)
+		rc = core_check_transports(s);
 	if (rc == 0) {
 		describe_transports(t.f, s);
 		describe_settings(t.f, s);

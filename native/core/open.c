@@ -58,8 +58,7 @@ static bool open_wanted(const struct settings *s, const char *name)
 	return false;
 }
 
-/* A misspelt name must not quietly leave a transport out. */
-static int open_check_names(const struct settings *s)
+int core_check_transports(const struct settings *s)
 {
 	char names[128] = "", have[128] = "";
 	char *rest = NULL;
@@ -94,7 +93,7 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		.test = cfg->test,
 	};
 
-	int rc = cfg->test ? 0 : open_check_names(ep->settings);
+	int rc = cfg->test ? 0 : core_check_transports(ep->settings);
 
 	if (rc < 0)
 		return rc;
