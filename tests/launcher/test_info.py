@@ -26,6 +26,7 @@ class Info(LauncherTest):
         for words, env, text in ((["-Dibvdev.psll=1"], {}, "did you mean psl"),
                                  (["-Dibvdev.psl=lots"], {}, "psl"),
                                  ([], {"IBVDEV_SPIN_US": "-4"}, "IBVDEV_SPIN_US"),
+                                 (["-Dibvdev.transports=self,shmm"], {}, "there is no transport \"shmm\""),
                                  ([], {"IBVDEV_SPINUS": "4"}, "did you mean")):
             with self.subTest(words=words, env=env):
                 status, out, err = self.info(*words, env=env)

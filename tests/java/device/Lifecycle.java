@@ -153,6 +153,7 @@ final class Lifecycle extends Program {
 			badProperty("ibvdev.fault_scope", "planet", "planet", "peer");
 			badProperty("ibvdev.psl", "much", "psl", "much", "system property");
 			badProperty("ibvdev.shm_slots", "77", "shm_slots", "77");
+			badProperty("ibvdev.transports", "self,shmm", "transports", "shmm");
 			badProperty("ibvdev.log", "a\0b", "NUL");
 			portInUse(file);
 		} finally {
