@@ -52,7 +52,7 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"packets that one shared-memory ring holds (a power of two)"),
 	[SETTING_SHM_RING] = BYTES("shm_ring", 16 * KIB, 64 * MIB, false, "256k",
 		"data area of one shared-memory ring (a power of two)"),
-	[SETTING_SHM_CHUNK] = BYTES("shm_chunk", KIB, MIB, false, "16k",
+	[SETTING_SHM_CHUNK] = BYTES("shm_chunk", KIB, MIB, false, "64k",
 		"largest piece that goes through a shared-memory ring at once"),
 	[SETTING_CMA] = CHOICE("cma", cma_choices, 2, "auto",
 		"single-copy moves between processes (process_vm_readv): auto measures this host"),
