@@ -43,6 +43,10 @@ public final class Npb {
 		switch (args[0].toUpperCase(java.util.Locale.ROOT)) {
 			case "CG":
 				return new Cg(problem, comm);
+			case "EP":
+				return new Ep(problem, comm);
+			case "IS":
+				return new Is(problem, comm);
 			default:
 				throw new UsageException("there is no kernel \"" + args[0] + "\": CG, EP, IS, MG or FT");
 		}
