@@ -47,6 +47,8 @@ public final class Npb {
 				return new Ep(problem, comm);
 			case "IS":
 				return new Is(problem, comm);
+			case "MG":
+				return new Mg(problem, comm);
 			default:
 				throw new UsageException("there is no kernel \"" + args[0] + "\": CG, EP, IS, MG or FT");
 		}
