@@ -49,6 +49,8 @@ public final class Npb {
 				return new Is(problem, comm);
 			case "MG":
 				return new Mg(problem, comm);
+			case "FT":
+				return new Ft(problem, comm);
 			default:
 				throw new UsageException("there is no kernel \"" + args[0] + "\": CG, EP, IS, MG or FT");
 		}
