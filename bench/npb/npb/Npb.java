@@ -19,17 +19,17 @@ public final class Npb {
 	 */
 	public static void main(String[] args) {
 		int status = 1;
-		boolean first = true;
 		try {
 			String[] rest = MPI.Init(args);
 			CommTimer comm = new CommTimer(MPI.COMM_WORLD);
-			first = comm.rank == 0;
-			status = run(rest, comm) ? 0 : 1;
+			try {
+				status = run(rest, comm) ? 0 : 1;
+			} catch (UsageException e) { // on all ranks alike
+				if (comm.rank == 0)
+					System.err.println("npb: " + e.getMessage());
+				status = 2;
+			}
 			MPI.Finalize();
-		} catch (UsageException e) {
-			if (first)
-				System.err.println("npb: " + e.getMessage());
-			status = 2;
 		} catch (RuntimeException | OutOfMemoryError e) {
 			e.printStackTrace();
 		}
