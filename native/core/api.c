@@ -14,6 +14,9 @@
 #include "core/send.h"
 #include "core/wait.h"
 
+/* More than any memory holds, and far from overflowing a sum. */
+#define API_BYTES_MAX ((size_t)PTRDIFF_MAX / 8)
+
 static int api_check_rank(const struct ibvx *ep, int rank, const char *what)
 {
 	if (rank >= 0 && rank < ep->size)
@@ -39,6 +42,9 @@ static int api_check_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest
 
 	if (rc)
 		return rc;
+	if (buf->head_bytes > API_BYTES_MAX || buf->body_bytes > API_BYTES_MAX)
+		return error_set(-EINVAL, "a send of %zu + %zu bytes: the most is %zu", buf->head_bytes,
+				 buf->body_bytes, API_BYTES_MAX);
 	if ((!buf->head && buf->head_bytes) || (!buf->body && buf->body_bytes))
 		return error_set(-EINVAL, "a send of %zu + %zu bytes from a NULL address", buf->head_bytes,
 				 buf->body_bytes);
@@ -59,6 +65,7 @@ int api_wait_request(struct ibvx *ep, struct request *r, struct ibvx_status *sta
 	struct waiter w = {0};
 	int rc = 0;
 
+	recv_end_hopeless(ep, r);
 	if (r->state != REQ_DONE) {
 		r->waiter = &w;
 		rc = wait_until(ep, &w, api_request_done, r, -1);
@@ -278,7 +285,7 @@ static void api_probe_status(const struct umsg *u, struct ibvx_status *status)
 }
 
 /* One look, with progress if the first finds nothing. 1, 0, or why it is hopeless. Lock held. */
-static int api_look(struct ibvx *ep, int source, int tag, int context, struct umsg **out)
+static int api_look(struct ibvx *ep, int source, int tag, int context, bool blocking, struct umsg **out)
 {
 	struct peer *gone;
 
@@ -289,7 +296,7 @@ static int api_look(struct ibvx *ep, int source, int tag, int context, struct um
 		return 1;
 	flow_starve_source(ep, source);
 	gone = recv_hopeless(ep, source);
-	if (!gone)
+	if (!gone || (gone->state == PEER_CLOSED && !blocking))
 		return 0;
 	gone->reported = true;
 	return gone->state == PEER_FAILED
@@ -310,7 +317,7 @@ static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_re
 	core_lock(ep);
 	rc = api_check_open(ep);
 	if (rc == 0)
-		rc = api_look(ep, source, tag, context, &u);
+		rc = api_look(ep, source, tag, context, false, &u);
 	if (rc == 1 && message) {
 		r = request_get(&ep->requests, REQ_PROBED, REQ_MESSAGE);
 		rc = r ? 1 : -ENOMEM;
@@ -374,7 +381,7 @@ int ibvx_probe(struct ibvx *ep, int source, int tag, int context, struct ibvx_st
 		recv_interest(ep, source, -1);
 	}
 	if (rc == 0)
-		rc = api_look(ep, source, tag, context, &u);
+		rc = api_look(ep, source, tag, context, true, &u);
 	if (rc == 1)
 		api_probe_status(u, status);
 	core_unlock(ep);

@@ -66,6 +66,7 @@ int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 	if (r) {
 		if (r->state != REQ_DONE)
 			wait_progress(ep);
+		recv_end_hopeless(ep, r);
 		rc = 0;
 		if (r->state == REQ_DONE) {
 			rc = complete_consume(ep, r, status);
@@ -119,6 +120,7 @@ static int api_any_mark(struct ibvx *ep, int count, const ibvx_req reqs[], struc
 			}
 			return -EINVAL;
 		}
+		recv_end_hopeless(ep, r);
 		r->waiter = w;
 		live++;
 	}
@@ -198,6 +200,8 @@ int ibvx_cancel(struct ibvx *ep, ibvx_req req)
 		rc = error_set(-EINVAL, "%#llx is not a pending request of rank %d", (unsigned long long)req, ep->rank);
 	else if (r->kind == REQ_SEND)
 		rc = error_set(-EOPNOTSUPP, "a send cannot be cancelled: receive it, or close the endpoint");
+	else if (r->state == REQ_DONE)
+		rc = error_set(-EBUSY, "the receive is complete already, with or without success: wait for it");
 	else if (r->state != REQ_POSTED)
 		rc = error_set(-EBUSY, "the receive has matched already: wait for it");
 	if (rc == 0) {

@@ -147,7 +147,8 @@ struct ibvx {
 	uint32_t *bell;
 	uint32_t own_bell;
 	int64_t spin_ns, yield_ns;
-	bool oversubscribed;
+	bool oversubscribed;       /* more ranks on this node than processors they may use */
+	uint64_t processors[16];   /* those that the ranks of this node may run on */
 	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */
 	pthread_t progress_thread;
 	bool progress_running;
@@ -160,6 +161,7 @@ struct ibvx {
 	bool closing;              /* ibvx_close is at work: new operations are refused */
 	bool aborted;              /* every blocking call is to return */
 	int open_peers;            /* remote peers in PEER_OPEN */
+	int stalled_peers;         /* peers that hold sends back for want of our credit */
 	uint64_t polls, sleeps, wakes;
 };
 

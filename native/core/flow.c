@@ -3,6 +3,12 @@
 
 #include "core/peer.h"
 
+void flow_stalled(struct peer *p, bool stalled)
+{
+	p->ep->stalled_peers += (int)stalled - (int)p->stalled;
+	p->stalled = stalled;
+}
+
 /* What was freed goes back to the peer. */
 static void flow_return(struct peer *p)
 {
@@ -10,7 +16,7 @@ static void flow_return(struct peer *p)
 	p->owes_debt = p->owes_debt || p->repaid > 0;
 	p->freed = 0;
 	p->repaid = 0;
-	p->stalled = false;
+	flow_stalled(p, false);
 	peer_flush(p);
 }
 
@@ -46,7 +52,7 @@ void flow_starve_source(struct ibvx *ep, int source)
 		flow_starve(&ep->peers[source]);
 		return;
 	}
-	for (int r = 0; r < ep->size; r++)
+	for (int r = 0; r < ep->size && ep->stalled_peers > 0; r++)
 		flow_starve(&ep->peers[r]);
 }
 
@@ -54,7 +60,7 @@ void flow_on_stalled(struct peer *p, uint64_t credit_seen)
 {
 	if (credit_seen != p->credit_out + p->owes_credit)
 		return; /* crossed our credit: the peer will speak up again if that does not suffice */
-	p->stalled = true;
+	flow_stalled(p, true);
 	p->stalls++;
 	if (p->freed >= FLOW_ENVELOPE)
 		flow_return(p);

@@ -36,6 +36,8 @@ static inline size_t flow_eager_max(size_t window)
 
 /* A message of this cost has left our memory (or never entered it). */
 void flow_release(struct peer *p, size_t cost);
+/* The one place where p->stalled changes. */
+void flow_stalled(struct peer *p, bool stalled);
 /* The peer says that it holds sends back, having seen so much credit in all. */
 void flow_on_stalled(struct peer *p, uint64_t credit_seen);
 /* The peer gave credit; `granted` of all that we have is for envelopes alone. false: nonsense. */

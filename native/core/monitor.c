@@ -54,7 +54,8 @@ static void monitor_event(struct monitor *m, struct watch *w)
 	core_lock(ep);
 	if (w->fd >= 0) {
 		w->fn(w->arg);
-		wait_progress(ep);
+		if (!ep->aborted) /* callers of an abort may have taken their buffers away */
+			wait_progress(ep);
 		wait_kick(ep);
 	}
 	core_unlock(ep);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "core/wait.h"
 
 #define OPEN_ADDRESS_MAX 1024u
+#define OPEN_PROCESSORS_MAX 1024
 
 /* What every rank says about itself; the transports' blobs follow, each with its name. */
 struct open_address {
@@ -21,6 +23,7 @@ struct open_address {
 	uint64_t window;
 	uint32_t transport_count;
 	uint32_t pad;
+	uint64_t processors[OPEN_PROCESSORS_MAX / 64]; /* those that this rank may run on */
 };
 
 struct open_blob {
@@ -165,7 +168,13 @@ int core_address(struct ibvx *ep, void *out, size_t size)
 				    .transport_count = (uint32_t)ep->transport_count};
 	unsigned char blob[OPEN_ADDRESS_MAX];
 	size_t at = sizeof(head);
+	cpu_set_t may;
 
+	CPU_ZERO(&may);
+	if (sched_getaffinity(0, sizeof(may), &may) == 0) {
+		for (unsigned cpu = 0; cpu < OPEN_PROCESSORS_MAX; cpu++)
+			head.processors[cpu / 64] |= (uint64_t)!!CPU_ISSET(cpu, &may) << cpu % 64;
+	}
 	if (size < sizeof(head))
 		return error_set(-ENOBUFS, "an address needs more than %zu bytes", size);
 	memcpy(out, &head, sizeof(head));
@@ -227,7 +236,9 @@ static int open_check_peer(struct ibvx *ep, int rank, const struct core_peer_inf
 	if (a.window < 4 * FLOW_ENVELOPE || a.window > INT64_MAX / 4)
 		return error_set(-EPROTO, "rank %d has an eager_window of %llu bytes", rank,
 				 (unsigned long long)a.window);
-	p->same_node = info->same_node;
+	p->same_node = info->same_node || rank == ep->rank;
+	for (int i = 0; p->same_node && i < OPEN_PROCESSORS_MAX / 64; i++)
+		ep->processors[i] |= a.processors[i];
 	p->window = (int64_t)a.window;
 	p->credit = p->window;
 	p->eager_max = flow_eager_max((size_t)a.window);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "core/complete.h"
+#include "core/flow.h"
 #include "core/recv.h"
 #include "core/send.h"
 #include "core/wait.h"
@@ -187,6 +188,17 @@ static int peer_flush_bye(struct peer *p, int *sent)
 	return rc;
 }
 
+void peer_doom(struct peer *p, int code)
+{
+	if (p->doomed)
+		return;
+	p->doomed = code;
+	free(p->why);
+	p->why = strdup(error_text());
+	peer_busy(p);
+	wait_kick(p->ep);
+}
+
 int peer_flush(struct peer *p)
 {
 	int sent = 0, rc;
@@ -203,11 +215,7 @@ int peer_flush(struct peer *p)
 	if (rc == 0)
 		rc = peer_flush_bye(p, &sent);
 	if (rc < 0 && rc != -EAGAIN) {
-		/* callers hold requests of this peer: the next poll ends them */
-		p->doomed = rc;
-		free(p->why);
-		p->why = strdup(error_text());
-		wait_kick(p->ep);
+		peer_doom(p, rc);
 		rc = -EAGAIN;
 	}
 	/* sends that wait for credit alone need no polling: CREDIT flushes */
@@ -257,7 +265,7 @@ static bool peer_concerns(const struct peer *p, const struct request *r, int cod
 	if (code != -EPIPE && p->ep->fault_job)
 		return r->state != REQ_MESSAGE;
 	if (r->state == REQ_POSTED && r->source == IBVX_ANY_SOURCE)
-		return code != -EPIPE || p->ep->open_peers == 0;
+		return code != -EPIPE || (p->ep->open_peers == 0 && (r->blocking || r->waiter));
 	if (r->state == REQ_POSTED)
 		return r->source == p->rank;
 	if (r->state == REQ_MESSAGE)
@@ -307,6 +315,7 @@ static void peer_gone(struct peer *p, enum peer_state state)
 	if (p->state == PEER_OPEN && p->rank != p->ep->rank)
 		p->ep->open_peers--;
 	p->state = state;
+	flow_stalled(p, false);
 	p->owes_credit = 0;
 	p->owes_debt = false;
 	p->owes_stalled = false;

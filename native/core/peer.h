@@ -14,6 +14,9 @@ void peer_fini(struct peer *p);
  * Returns how many packets went out. */
 int peer_flush(struct peer *p);
 
+/* The transport has lost the peer (the text says how).  Callers hold requests of it: the next poll ends them. */
+void peer_doom(struct peer *p, int code);
+
 /* The request owes its peer a control packet (CTS, FIN or ACK): sends or queues it. */
 void peer_owe(struct request *r, enum wire_kind kind);
 

@@ -124,7 +124,7 @@ void recv_post(struct ibvx *ep, struct request *r)
 		return;
 	}
 	gone = recv_hopeless(ep, r->source);
-	if (gone) {
+	if (gone && (r->blocking || r->source != IBVX_ANY_SOURCE || gone->state == PEER_FAILED)) {
 		r->peer = gone;
 		complete_request(ep, r, gone->state == PEER_CLOSED ? -EPIPE : gone->fail_code);
 		return;
@@ -152,6 +152,17 @@ void recv_unpost(struct ibvx *ep, struct request *r)
 		return;
 	}
 	recv_interest(ep, r->source, -1);
+}
+
+void recv_end_hopeless(struct ibvx *ep, struct request *r)
+{
+	struct peer *gone = r->state == REQ_POSTED ? recv_hopeless(ep, r->source) : NULL;
+
+	if (!gone || gone->state != PEER_CLOSED)
+		return;
+	recv_unpost(ep, r);
+	r->peer = gone;
+	complete_request(ep, r, -EPIPE);
 }
 
 static bool recv_fits(const struct request *r, int rank, int context, int tag)
@@ -304,8 +315,16 @@ void recv_discard(struct ibvx *ep, struct umsg *u)
 {
 	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
 
-	if (!r)
+	if (!r) { /* its sender is told if there is room just now */
+		if (u->rts || u->sync)
+			peer_control(u->peer, u->rts ? WIRE_FIN : WIRE_ACK, u->id, 0, 0);
+		if (u->peer->inflow_umsg == u)
+			u->peer->inflow = INFLOW_DROP;
+		else
+			flow_release(u->peer, u->cost);
+		free(u);
 		return;
+	}
 	r->detached = true;
 	r->context = u->context;
 	r->source = u->peer->rank;

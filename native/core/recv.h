@@ -11,6 +11,10 @@
  * it.  May complete it at once. */
 void recv_post(struct ibvx *ep, struct request *r);
 
+/* Somebody waits for r or tests it: if it is a receive that nobody is left to send for, it ends with
+ * -EPIPE.  (Not before: a rank may still send to itself.) */
+void recv_end_hopeless(struct ibvx *ep, struct request *r);
+
 /* Takes a posted receive out of the matching tables. */
 void recv_unpost(struct ibvx *ep, struct request *r);
 

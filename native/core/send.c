@@ -46,8 +46,11 @@ int send_at_once(struct peer *p, const struct ibvx_sbuf *buf, int tag, int conte
 	    !flow_allows_eager(p, total))
 		return 0;
 	rc = p->transport->ops->reserve(p->transport, p->rank, total, &slot);
-	if (rc < 0)
-		return rc == -EAGAIN ? 0 : rc;
+	if (rc < 0) {
+		if (rc != -EAGAIN)
+			peer_doom(p, rc);
+		return 0; /* the general way waits for room, or for the end of the peer */
+	}
 	slot.hdr->kind = WIRE_EAGER;
 	slot.hdr->flags = 0;
 	slot.hdr->len = (uint32_t)total;

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -184,10 +183,11 @@ static void wait_as_poller(struct ibvx *ep, struct waiter *w, int64_t *idle_sinc
 		*idle_since = clock_now_ns();
 	else
 		idle_ns = clock_now_ns() - *idle_since;
-	if (idle_ns < ep->spin_ns)
-		wait_spin(ep, w);
-	else if (idle_ns < ep->spin_ns + ep->yield_ns)
+	/* after a short while others (another job, a smaller share of a container) may need the processor more */
+	if (idle_ns >= ep->spin_ns && idle_ns < ep->spin_ns + ep->yield_ns)
 		sched_yield();
+	if (ep->spin_ns > 0 && idle_ns < ep->spin_ns + ep->yield_ns)
+		wait_spin(ep, w);
 	core_lock(ep);
 	if (idle_ns >= ep->spin_ns + ep->yield_ns && ep->poller == w)
 		wait_sleep(ep, w, deadline_ns);
@@ -345,19 +345,21 @@ int wait_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(thread, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc ? error_sys(-rc, "cannot start a thread") : 0;
+	return rc ? error_sys(-rc, "cannot start a thread (limits: ulimit -u, ulimit -v)") : 0;
 }
 
 int wait_open(struct ibvx *ep, int local_ranks)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int cpus = 0;
 	int64_t spin = settings_int(ep->settings, SETTING_SPIN_US);
 	int64_t yield = settings_int(ep->settings, SETTING_YIELD_US);
 	int rc;
 
-	ep->oversubscribed = local_ranks > cpus;
-	ep->spin_ns = (spin >= 0 ? spin : ep->oversubscribed ? 0 : 100) * CLOCK_NS_PER_US;
-	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 50 : 100) * CLOCK_NS_PER_US;
+	for (size_t i = 0; i < sizeof(ep->processors) / sizeof(ep->processors[0]); i++)
+		cpus += __builtin_popcountll(ep->processors[i]);
+	ep->oversubscribed = cpus > 0 && local_ranks > cpus;
+	ep->spin_ns = (spin >= 0 ? spin : ep->oversubscribed ? 0 : 10) * CLOCK_NS_PER_US;
+	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 50 : 190) * CLOCK_NS_PER_US;
 	if (!settings_int(ep->settings, SETTING_PROGRESS_THREAD))
 		return 0;
 	ep->progress_waiter.background = true;

@@ -171,6 +171,14 @@ static void everybody_gone(void **state)
 		any = take(&w, 2, IBVX_ANY_SOURCE, 1, mem[1], BIG);
 		assert_int_equal(finish(&w, 2, &any, &s), 0);
 	}
+	/* what is not waited for can still be met by a message to oneself, and a probe is no error */
+	assert_int_equal(ibvx_iprobe(w.ep[2], 0, 1, CTX, &s), 0);
+	assert_int_equal(ibvx_iprobe(w.ep[2], IBVX_ANY_SOURCE, 1, CTX, &s), 0);
+	any = take(&w, 2, IBVX_ANY_SOURCE, 3, mem[1], BIG);
+	send = put(&w, 2, 2, 3, t, 1, false);
+	assert_int_equal(finish(&w, 2, &send, NULL), 0);
+	assert_int_equal(finish(&w, 2, &any, &s), 0);
+	assert_int_equal(s.source, 2);
 	end(&w);
 	text_free(t);
 }

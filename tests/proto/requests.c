@@ -25,6 +25,11 @@ static void null_and_stale_handles(void **state)
 	assert_int_equal(ibvx_wait(w.ep[0], &forged, &s), -EINVAL);
 	assert_int_equal(ibvx_test(w.ep[0], &forged, &s), -EINVAL);
 	assert_int_equal(ibvx_cancel(w.ep[0], forged), -EINVAL);
+	assert_int_equal(ibvx_isend(w.ep[0], &(struct ibvx_sbuf){ .body = mem, .body_bytes = (size_t)1 << 62 }, 1, 1, CTX, &send),
+			 -EINVAL);
+	assert_int_equal(ibvx_send(w.ep[0], &(struct ibvx_sbuf){ .head = mem, .head_bytes = SIZE_MAX, .body = mem, .body_bytes = 8 }, 1,
+				   1, CTX),
+			 -EINVAL);
 	assert_int_equal(ibvx_request_free(w.ep[0], &forged), -EINVAL);
 	recv = kept = take(&w, 0, 1, 1, mem, 8);
 	send = put(&w, 1, 0, 1, t, 1, false);

@@ -84,27 +84,27 @@ void ring_commit(struct ring *r, struct ring_slot *slot, uint32_t reserved)
 	atomic_store_explicit(&r->slot_at, at + 1, memory_order_relaxed);
 }
 
-struct ring_slot *ring_next(struct ring *r, const void **payload)
+bool ring_next(struct ring *r, struct wire_hdr *hdr, const void **payload)
 {
 	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
 	struct ring_slot *slot = &r->slots[at & (r->shape.slot_count - 1)];
 	uint64_t end = r->data_at;
 
 	if (atomic_load_explicit(ring_stamp_of(slot), memory_order_acquire) != ring_stamp(&r->shape, at))
-		return NULL;
+		return false;
+	*hdr = slot->hdr;
 	*payload = slot->payload;
-	if (slot->hdr.len > RING_INLINE)
-		*payload = r->data + ring_place(&r->shape, &end, slot->hdr.len);
-	return slot;
+	if (hdr->len > RING_INLINE && hdr->len <= r->shape.payload_max)
+		*payload = r->data + ring_place(&r->shape, &end, hdr->len);
+	return true;
 }
 
-void ring_free(struct ring *r)
+void ring_free(struct ring *r, uint32_t len)
 {
 	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
-	const struct ring_slot *slot = &r->slots[at & (r->shape.slot_count - 1)];
 
-	if (slot->hdr.len > RING_INLINE) {
-		ring_place(&r->shape, &r->data_at, slot->hdr.len);
+	if (len > RING_INLINE) {
+		ring_place(&r->shape, &r->data_at, len);
 		atomic_store_explicit(&r->control->data_freed, r->data_at, memory_order_release);
 	}
 	atomic_store_explicit(&r->slot_at, at + 1, memory_order_relaxed);

@@ -90,10 +90,11 @@ bool ring_reserve(struct ring *r, uint32_t len, struct ring_slot **slot, void **
 /* Producer: slot->hdr is filled; `reserved` as given to ring_reserve. */
 void ring_commit(struct ring *r, struct ring_slot *slot, uint32_t reserved);
 
-/* Consumer: the next packet or NULL. */
-struct ring_slot *ring_next(struct ring *r, const void **payload);
-/* Consumer: done with it. */
-void ring_free(struct ring *r);
+/* Consumer: the next packet, or false.  The header is copied out, so that what was checked stays so; a payload
+ * of more than payload_max bytes says that the ring is corrupt: then only hdr->len is valid. */
+bool ring_next(struct ring *r, struct wire_hdr *hdr, const void **payload);
+/* Consumer: done with the packet, whose payload was len bytes. */
+void ring_free(struct ring *r, uint32_t len);
 
 /* Consumer, without the lock: is a packet there? */
 static inline bool ring_ready(const struct ring *r)

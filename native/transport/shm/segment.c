@@ -18,62 +18,76 @@ static off_t segment_window_offset(const struct segment *s, uint32_t from, uint3
 	       ((off_t)from * s->ranks + to) * (off_t)ring_window_bytes(&s->shape);
 }
 
-/* Nobody else's file may stand where ours should. */
-static int segment_check(const struct segment *s)
+int segment_create(struct segment *s, const char *job_id)
 {
-	struct stat st;
+	char name[64];
 
-	if (fstat(s->fd, &st) < 0)
-		return error_sys(-errno, "cannot look at /dev/shm%s", s->name);
-	if (st.st_uid != geteuid() || (st.st_mode & 0777) != 0600)
-		return error_set(-EACCES, "/dev/shm%s belongs to user %u with mode %o: remove it, or draw another job id",
-				 s->name, (unsigned)st.st_uid, (unsigned)st.st_mode & 0777);
+	snprintf(name, sizeof(name), "ibvdev-%s", job_id);
+	s->fd = memfd_create(name, MFD_CLOEXEC);
+	if (s->fd < 0)
+		return error_sys(-errno, "cannot make shared memory (memfd_create)");
+	if (fchmod(s->fd, 0600) < 0)
+		return error_sys(-errno, "cannot make shared memory private");
 	return 0;
 }
 
-int segment_open(struct segment *s, const char *job_id, const char *node_id, uint32_t ranks,
-		 const struct ring_shape *shape)
+int segment_adopt(struct segment *s, pid_t pid, int fd)
+{
+	char path[64];
+	struct stat st;
+	int theirs;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	theirs = open(path, O_RDWR | O_CLOEXEC);
+	if (theirs < 0)
+		return error_sys(-errno, "cannot open the job's shared memory at %s (do all ranks run as the same user?)",
+				 path);
+	close(s->fd);
+	s->fd = theirs;
+	if (fstat(theirs, &st) < 0)
+		return error_sys(-errno, "cannot look at %s", path);
+	if (st.st_uid != geteuid() || !S_ISREG(st.st_mode) || (st.st_mode & 0777) != 0600)
+		return error_set(-EACCES, "%s is not this job's shared memory (user %u, mode %o)", path,
+				 (unsigned)st.st_uid, (unsigned)st.st_mode);
+	return 0;
+}
+
+/* Kernels before 6.6 let any signal interrupt this. */
+static int segment_fallocate(int fd, off_t offset, off_t bytes)
+{
+	int rc;
+
+	do {
+		rc = posix_fallocate(fd, offset, bytes);
+	} while (rc == EINTR);
+	return rc;
+}
+
+int segment_map_head(struct segment *s, uint32_t ranks, const struct ring_shape *shape)
 {
 	off_t size;
 	void *map;
 	int rc;
 
-	*s = (struct segment){.fd = -1, .ranks = ranks, .shape = *shape};
+	s->ranks = ranks;
+	s->shape = *shape;
 	s->head_bytes = sizeof(struct segment_head) + ranks * sizeof(struct segment_door);
 	s->head_bytes = (s->head_bytes + RING_PAGE - 1) & ~(size_t)(RING_PAGE - 1);
-	snprintf(s->name, sizeof(s->name), "/ibvdev-%s-%s", job_id, node_id);
-	s->fd = shm_open(s->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (s->fd < 0)
-		return error_sys(-errno, "cannot create /dev/shm%s (is /dev/shm mounted and writable?)", s->name);
-	s->named = true;
-	rc = segment_check(s);
-	if (rc < 0) {
-		s->named = false; /* not ours to unlink */
-		return rc;
-	}
 	size = segment_window_offset(s, ranks, 0);
 	if (ftruncate(s->fd, size) < 0)
-		return error_sys(-errno, "cannot set the size of /dev/shm%s to %lld bytes", s->name, (long long)size);
-	rc = posix_fallocate(s->fd, 0, (off_t)s->head_bytes);
+		return error_sys(-errno, "cannot set the size of shared memory to %lld bytes", (long long)size);
+	rc = segment_fallocate(s->fd, 0, (off_t)s->head_bytes);
 	if (rc)
-		return error_sys(-rc, "no room for %zu bytes in /dev/shm", s->head_bytes);
+		return error_sys(-rc, "no room for %zu bytes of shared memory", s->head_bytes);
 	map = mmap(NULL, s->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 	if (map == MAP_FAILED)
-		return error_sys(-errno, "cannot map /dev/shm%s", s->name);
+		return error_sys(-errno, "cannot map %zu bytes of shared memory (ulimit -v?)", s->head_bytes);
 	s->head = map;
 	return 0;
 }
 
-void segment_unlink(struct segment *s)
-{
-	if (s->named)
-		shm_unlink(s->name);
-	s->named = false;
-}
-
 void segment_close(struct segment *s)
 {
-	segment_unlink(s);
 	if (s->head)
 		munmap(s->head, s->head_bytes);
 	if (s->fd >= 0)
@@ -102,11 +116,11 @@ void segment_unmap(const struct segment *s, void *window)
 
 int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t offset, size_t bytes)
 {
-	int rc = posix_fallocate(s->fd, segment_window_offset(s, from, to) + (off_t)offset, (off_t)bytes);
+	int rc = segment_fallocate(s->fd, segment_window_offset(s, from, to) + (off_t)offset, (off_t)bytes);
 
 	if (rc)
 		return error_sys(-rc,
-				 "no room for %zu more bytes in /dev/shm: enlarge it (docker: --shm-size), or lower shm_ring",
+				 "no room for %zu more bytes of shared memory: give the job more memory, or lower shm_ring",
 				 bytes);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "transport/shm/ring.h"
 
@@ -28,20 +29,19 @@ struct segment_head {
 };
 
 struct segment {
-	char name[64];
 	int fd;
-	bool named;
 	uint32_t ranks;
 	struct ring_shape shape;
 	struct segment_head *head;
 	size_t head_bytes;
 };
 
-/* Creates or opens it, whoever comes first, and maps the head. 0 or -errno with text. */
-int segment_open(struct segment *s, const char *job_id, const char *node_id, uint32_t ranks,
-		 const struct ring_shape *shape);
-/* Removes the name; mappings stay. */
-void segment_unlink(struct segment *s);
+/* Makes anonymous memory named after the job, empty so far. 0 or -errno with text. */
+int segment_create(struct segment *s, const char *job_id);
+/* Takes descriptor fd of process pid, which has made the segment, in place of our own. 0 or -errno with text. */
+int segment_adopt(struct segment *s, pid_t pid, int fd);
+/* Sizes it (each rank does so, to the same size) and maps the head. 0 or -errno with text. */
+int segment_map_head(struct segment *s, uint32_t ranks, const struct ring_shape *shape);
 void segment_close(struct segment *s);
 
 /* Maps the window from local rank `from` to `to`. 0 or -errno with text. */

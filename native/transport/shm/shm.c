@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,14 +22,20 @@ static struct shm *shm_of(struct transport *t)
 static int shm_open_transport(struct transport **out, const struct transport_env *env)
 {
 	struct shm *s = calloc(1, sizeof(*s));
+	int rc;
 
 	if (!s)
-		return error_set(-ENOMEM, "no memory");
+		return error_set(-ENOMEM, "no memory for the transport shm");
 	s->base.ops = &transport_shm_ops;
 	s->env = *env;
 	s->segment.fd = -1;
 	s->probe_word = 0x69627664657621ull ^ ((uint64_t)getpid() << 32 | (uint32_t)env->rank);
 	s->gets_tail = &s->gets;
+	rc = segment_create(&s->segment, env->job_id);
+	if (rc < 0) {
+		free(s);
+		return rc;
+	}
 	*out = &s->base;
 	return 0;
 }
@@ -45,6 +50,7 @@ static int shm_address(struct transport *t, void *out, size_t size)
 		.slot_count = (uint32_t)settings_int(s->env.settings, SETTING_SHM_SLOTS),
 		.payload_max = (uint32_t)settings_int(s->env.settings, SETTING_SHM_CHUNK),
 		.data_bytes = (uint64_t)settings_int(s->env.settings, SETTING_SHM_RING),
+		.segment_fd = s->segment.fd,
 	};
 
 	if (size < sizeof(a))
@@ -152,7 +158,14 @@ static int shm_attach(struct transport *t, const struct transport_peer_info *pee
 
 	if (rc < 0 || s->count < 2)
 		return rc;
-	rc = segment_open(&s->segment, s->env.job_id, s->env.node_id, s->count, &s->shape);
+	if (s->me != 0) {
+		struct shm_address first;
+
+		memcpy(&first, peers[s->peers[0].rank].address, sizeof(first));
+		rc = segment_adopt(&s->segment, (pid_t)first.pid, (int)first.segment_fd);
+	}
+	if (rc == 0)
+		rc = segment_map_head(&s->segment, s->count, &s->shape);
 	for (uint32_t i = 0; rc == 0 && i < s->count; i++)
 		rc = shm_watch(s, &s->peers[i]);
 	if (rc == 0)
@@ -166,7 +179,6 @@ static void shm_attached(struct transport *t)
 
 	if (!s->segment.head)
 		return;
-	segment_unlink(&s->segment);
 	if (settings_int(s->env.settings, SETTING_CMA_MIN) < 0 &&
 	    strcmp(settings_text(s->env.settings, SETTING_CMA), "auto") == 0)
 		s->cma_min = atomic_load(&s->segment.head->cma_min);
@@ -354,19 +366,17 @@ static void shm_counters(const struct transport *t, int peer,
 
 static int shm_describe(const struct settings *settings, char *out, size_t size)
 {
-	struct statvfs fs;
 	double one = 0, two = 0;
-	size_t at = 0, min;
-	int rc;
+	size_t at, min;
+	int fd = memfd_create("ibvdev-probe", MFD_CLOEXEC);
 
-	if (statvfs("/dev/shm", &fs) < 0)
-		return error_sys(-errno, "/dev/shm");
-	at += (size_t)snprintf(out + at, size - at, "  /dev/shm: %llu MB free\n",
-			       (unsigned long long)fs.f_bavail * fs.f_frsize >> 20);
+	if (fd < 0)
+		return error_sys(-errno, "no anonymous shared memory (memfd_create)");
+	close(fd);
+	at = (size_t)snprintf(out, size, "  segments: anonymous memory, shared through /proc/PID/fd; nothing in /dev/shm\n");
 	if (at >= size)
 		return 0;
-	rc = cma_available();
-	if (rc < 0) {
+	if (cma_available() < 0) {
 		snprintf(out + at, size - at, "  cma (single copy): unavailable: %s\n", error_text());
 		return 0;
 	}

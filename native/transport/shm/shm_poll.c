@@ -43,16 +43,17 @@ static void shm_accept(struct shm *s)
 static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 {
 	const void *payload;
-	struct ring_slot *slot;
+	struct wire_hdr hdr;
 	int n = 0;
 
-	while (n < budget && (slot = ring_next(&p->rx, &payload)) != NULL) {
-		if (slot->hdr.len > s->shape.payload_max) {
+	while (n < budget && !p->corrupt && ring_next(&p->rx, &hdr, &payload)) {
+		if (hdr.len > s->shape.payload_max) {
+			atomic_store_explicit(&p->corrupt, true, memory_order_relaxed);
 			s->env.sink.on_down(s->env.sink.core, p->rank, -EPROTO, "a ring in shared memory is corrupt");
 			return n;
 		}
-		s->env.sink.on_packet(s->env.sink.core, p->rank, &slot->hdr, payload);
-		ring_free(&p->rx);
+		s->env.sink.on_packet(s->env.sink.core, p->rank, &hdr, payload);
+		ring_free(&p->rx, hdr.len);
 		n++;
 	}
 	if (n > 0) {
@@ -96,6 +97,12 @@ static int shm_poll_get(struct shm *s)
 	return 1;
 }
 
+/* Is there something in its ring that can still be delivered? */
+static bool shm_unread(const struct shm_peer *p)
+{
+	return p->rx_window && !p->corrupt && ring_ready(&p->rx);
+}
+
 /* The neighbour because of whose death p gave up, if that was not noticed yet; else NULL. */
 static struct shm_peer *shm_cause_of(struct shm *s, const struct shm_peer *p)
 {
@@ -133,11 +140,11 @@ static int shm_poll_ended(struct shm *s)
 		struct shm_peer *p = &s->peers[i];
 		struct shm_peer *cause;
 
-		if (!p->ended || p->told || (p->rx_window && ring_ready(&p->rx)))
+		if (!p->ended || p->told || shm_unread(p))
 			continue;
 		cause = shm_cause_of(s, p);
 		if (cause) {
-			if (cause->rx_window && ring_ready(&cause->rx))
+			if (shm_unread(cause))
 				continue; /* its last words first */
 			shm_tell_end(s, cause);
 		}
@@ -177,7 +184,7 @@ bool shm_ready(const struct transport *t)
 		return false;
 	count = atomic_load_explicit(&s->rx_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++) {
-		if (ring_ready(&s->rx[i]->rx))
+		if (ring_ready(&s->rx[i]->rx) && !atomic_load_explicit(&s->rx[i]->corrupt, memory_order_relaxed))
 			return true;
 	}
 	door = &s->segment.head->doors[s->me];

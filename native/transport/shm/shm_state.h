@@ -15,6 +15,7 @@ struct shm_address {
 	uint64_t probe_addr, probe_word; /* where cma_probe looks and what it must see */
 	uint32_t slot_count, payload_max;
 	uint64_t data_bytes;
+	int64_t segment_fd;              /* of this rank's segment; the first local rank's is the one */
 };
 
 /* What expose() writes. */
@@ -32,6 +33,7 @@ struct shm_peer {
 	int pidfd;             /* -1: not watched */
 	bool ended;            /* its process is gone; what it left in the ring comes first */
 	bool told;             /* the core knows */
+	_Atomic bool corrupt;  /* what it wrote makes no sense: not read any more */
 	void *tx_window, *rx_window;
 	struct ring tx, rx;
 	uint64_t packets_out, packets_in, full_count, cma_bytes;
