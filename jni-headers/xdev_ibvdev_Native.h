@@ -27,6 +27,8 @@ extern "C" {
 #define xdev_ibvdev_Native_TYPE_UNDEFINED 17L
 #undef xdev_ibvdev_Native_EBUSY
 #define xdev_ibvdev_Native_EBUSY 16L
+#undef xdev_ibvdev_Native_ESHUTDOWN
+#define xdev_ibvdev_Native_ESHUTDOWN 108L
 #undef xdev_ibvdev_Native_ETIMEDOUT
 #define xdev_ibvdev_Native_ETIMEDOUT 110L
 #undef xdev_ibvdev_Native_ECANCELED

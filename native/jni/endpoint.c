@@ -71,7 +71,7 @@ struct ibvx *endpoint_get(int64_t handle)
 	if (__builtin_expect(names(before, handle), 1))
 		return slot->ep;
 	atomic_fetch_sub(&slot->state, 1);
-	error_set(-ESHUTDOWN, "the device has been finished, or was never initialised: call init first");
+	error_set(-ESHUTDOWN, "the device has been finished, is being finished, or was never initialised: call init first");
 	return NULL;
 }
 
@@ -80,7 +80,7 @@ void endpoint_put(int64_t handle)
 	atomic_fetch_sub_explicit(&slot_of(handle)->state, 1, memory_order_release);
 }
 
-/* Claims the closing of a handle; false: stale, or somebody else is closing it. */
+/* Claims the closing of a handle at once; false: stale, or somebody else is closing it. */
 static bool begin_close(int64_t handle)
 {
 	struct slot *slot = slot_of(handle);
@@ -103,6 +103,26 @@ static int wait_for_users(struct slot *slot)
 	return (int)(atomic_load_explicit(&slot->state, memory_order_acquire) & REFERENCES);
 }
 
+/* Claims the closing once nobody is inside, and refuses nobody before: who is told that the device is closing
+ * may take it for gone. Waits up to a second. 0, how many threads are inside, or -ESHUTDOWN. */
+static int begin_close_unused(int64_t handle)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct slot *slot = slot_of(handle);
+	uint64_t state = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		state = atomic_load(&slot->state);
+		if (!names(state, handle))
+			return error_set(-ESHUTDOWN, "the device has been finished already, or was never initialised");
+		if (!(state & REFERENCES) &&
+		    atomic_compare_exchange_strong(&slot->state, &state, state | CLOSING))
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	return state & REFERENCES ? (int)(state & REFERENCES) : 1;
+}
+
 static void end_close(struct slot *slot)
 {
 	slot->ep = NULL;
@@ -112,19 +132,17 @@ static void end_close(struct slot *slot)
 int endpoint_close(int64_t handle)
 {
 	struct slot *slot = slot_of(handle);
+	int users = begin_close_unused(handle);
 
-	if (!begin_close(handle))
-		return error_set(-ESHUTDOWN, "the device has been finished already, or was never initialised");
-	int users = wait_for_users(slot);
-	int rc;
-
-	if (users)
-		rc = error_set(-EBUSY,
+	if (users < 0)
+		return users;
+	if (users > 0)
+		return error_set(-EBUSY,
 			"finish while %d thread%s inside an operation of this device: "
 			"let every send, receive, probe and wait return first, then finish again",
 			users, users == 1 ? " is" : "s are");
-	else
-		rc = ibvx_close(slot->ep);
+	int rc = ibvx_close(slot->ep);
+
 	if (rc == -EBUSY || rc == -ETIMEDOUT) /* nothing was closed */
 		atomic_fetch_and(&slot->state, ~CLOSING);
 	else

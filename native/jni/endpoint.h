@@ -23,9 +23,10 @@ struct ibvx *endpoint_get(int64_t handle);
 /* Gives the reference back. */
 void endpoint_put(int64_t handle);
 
-/* Closes in good order (ibvx_close).  New operations are refused meanwhile; -EBUSY: other threads are still
- * inside operations after a second; else what ibvx_close() says.  After -EBUSY and -ETIMEDOUT the
- * handle is valid as before, otherwise it has ended. */
+/* Closes in good order (ibvx_close).  -EBUSY: other threads are still inside operations after a second, and
+ * nobody was refused; else what ibvx_close() says, and while it runs endpoint_get() refuses.  After -EBUSY
+ * and -ETIMEDOUT the handle is valid as before, otherwise it has ended: so a refusal says
+ * nothing about the requests of the endpoint. */
 int endpoint_close(int64_t handle);
 
 /* ibvx_abort() and the end of the handle; an endpoint that threads do not leave

@@ -17,6 +17,9 @@ import xdev.XDevException;
  * <p>Any method may be called by any thread at any time, except that {@link #finish} must be the last. The static
  * section of an mpjbuf.Buffer is sent and received in place if it is a direct buffer. Errors are XDevExceptions
  * whose text names the operation, what was wrong, and what to do.
+ *
+ * <p>Every int is a tag and every int is a context: none is bad input here, and the ranges of MPI are checked by the layer
+ * above. A message sent with the tag ANY_TAG (-2) is received by ANY_TAG alone.
  */
 public final class IBVDevice implements Device {
 	private static final Type[] TYPES = new Type[Native.TYPE_UNDEFINED + 1];
@@ -120,6 +123,10 @@ public final class IBVDevice implements Device {
 
 	/**
 	 * Leaves the job: delivers what was sent, says goodbye, frees the native endpoint.
+	 *
+	 * <p>A receive that has failed is complete, not pending, also if nobody has asked for its outcome: so a receive
+	 * from a rank that has left forbids nothing, and whether one that nobody will answer is noticed here depends on
+	 * who comes first. While finish runs, other threads' operations may be refused; if it fails, they can be repeated.
 	 *
 	 * @throws XDevException if receives or synchronous sends are pending, or a thread is inside an operation: then
 	 *                       nothing has happened, complete them and call again; if what was sent
@@ -242,18 +249,23 @@ public final class IBVDevice implements Device {
 		ByteBuffer memory = Memory.readable(operation, buf);
 		int size = buf.getSize();
 		byte[] dynamic = Memory.dynamic(buf);
-		long staging = memory.isDirect() ? 0 : Memory.stage(operation, memory, buf.offset(), size);
-		long body = dynamic == null ? 0 : Memory.stage(operation, dynamic, 0, dynamic.length);
-		ByteBuffer direct = staging == 0 ? memory : null;
-		long offset = staging == 0 ? buf.offset() : staging;
+		ByteBuffer direct = memory.isDirect() ? memory : null;
 		int length = dynamic == null ? 0 : dynamic.length;
-		IBVRequest request = new IBVRequest(this, direct, staging, body, rank, tag, context);
-		request.handle = sync ? Native.issend(endpoint, direct, offset, size, body, length, rank, tag, context)
-			: Native.isend(endpoint, direct, offset, size, body, length, rank, tag, context);
-		if (Native.failed(request.handle)) {
-			XDevException e = Errors.of(operation, "to", rank, tag, context);
-			request.abandon();
-			throw e;
+		long ep = endpoint;
+		IBVRequest request = new IBVRequest(this, ep, direct, rank, tag, context);
+		boolean begun = false;
+		try {
+			long offset = direct != null ? buf.offset()
+				: request.staged(Memory.stage(operation, memory, buf.offset(), size));
+			long body = dynamic == null ? 0 : request.stagedBody(Memory.stage(operation, dynamic, 0, length));
+			request.handle = sync ? Native.issend(ep, direct, offset, size, body, length, rank, tag, context)
+				: Native.isend(ep, direct, offset, size, body, length, rank, tag, context);
+			if (Native.failed(request.handle))
+				throw Errors.of(operation, "to", rank, tag, context);
+			begun = true;
+		} finally {
+			if (!begun)
+				request.abandon();
 		}
 		pending.add(request);
 		return request;
@@ -309,14 +321,19 @@ public final class IBVDevice implements Device {
 		int rank = peers.source("irecv", src);
 		ByteBuffer memory = Memory.writable("irecv", buf);
 		int capacity = memory.capacity() - buf.offset();
-		long staging = memory.isDirect() ? 0 : Memory.allocate("irecv", capacity);
-		ByteBuffer direct = staging == 0 ? memory : null;
-		IBVRequest request = new IBVRequest(this, direct, staging, buf, rank, tag, context, status);
-		request.handle = Native.irecv(endpoint, direct, staging == 0 ? buf.offset() : staging, capacity, rank, tag, context);
-		if (Native.failed(request.handle)) {
-			XDevException e = Errors.of("irecv", "from", rank, tag, context);
-			request.abandon();
-			throw e;
+		ByteBuffer direct = memory.isDirect() ? memory : null;
+		long ep = endpoint;
+		IBVRequest request = new IBVRequest(this, ep, direct, buf, rank, tag, context, status);
+		boolean begun = false;
+		try {
+			long offset = direct != null ? buf.offset() : request.staged(Memory.allocate("irecv", capacity));
+			request.handle = Native.irecv(ep, direct, offset, capacity, rank, tag, context);
+			if (Native.failed(request.handle))
+				throw Errors.of("irecv", "from", rank, tag, context);
+			begun = true;
+		} finally {
+			if (!begun)
+				request.abandon();
 		}
 		pending.add(request);
 		return request;

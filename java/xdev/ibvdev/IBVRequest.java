@@ -18,6 +18,10 @@ import xdev.XDevException;
  *   BUSY stands for PENDING or DONE while one thread is at work on the request.
  * </pre>
  *
+ * Only the thread that made it BUSY touches the memory of the operation. A device that refuses (it is being finished,
+ * or has been) says nothing about the request, which stays PENDING: finish may yet fail. If it does not, the memory is
+ * freed by finish, or, if the request is BUSY then, by the thread that ends BUSY.
+ *
  * Completion handlers run exactly once, in iwait, in the thread that called it. An operation that has failed is complete: iwait and
  * itest throw, every time.
  */
@@ -25,9 +29,11 @@ public final class IBVRequest extends Request {
 	private static final int PENDING = 0;
 	private static final int BUSY = 1;
 	private static final int DONE = 2;
-	private static final int COMPLETE = 3;
+	private static final int COMPLETE = 16;
 	/** Added to BUSY when another thread sleeps on this object. */
 	private static final int AWAITED = 4;
+	/** Added to BUSY when the device has been finished. */
+	private static final int ORPHANED = 8;
 
 	private static final VarHandle STATE;
 
@@ -40,8 +46,13 @@ public final class IBVRequest extends Request {
 	}
 
 	private final IBVDevice device;
+	/** The device's when the operation began: after a new init its handles are others'. */
+	private final long endpoint;
 	/** Slot and generation; set once, before anybody else sees this object. */
 	long handle;
+	/** Both are those of PendingRequests. */
+	IBVRequest next;
+	volatile boolean consumed;
 	private final boolean receive;
 	/** For the text of an error. */
 	private final int peer;
@@ -62,24 +73,23 @@ public final class IBVRequest extends Request {
 	private boolean cancelled;
 
 	/** A send. */
-	IBVRequest(IBVDevice device, ByteBuffer memory, long staging, long body, int peer, int tag, int context) {
+	IBVRequest(IBVDevice device, long endpoint, ByteBuffer memory, int peer, int tag, int context) {
 		this.device = device;
+		this.endpoint = endpoint;
 		this.receive = false;
 		this.memory = memory;
-		this.staging = staging;
-		this.body = body;
 		this.peer = peer;
 		this.tag = tag;
 		this.context = context;
 	}
 
 	/** A receive. status may be null. */
-	IBVRequest(IBVDevice device, ByteBuffer memory, long staging, Buffer buffer, int peer, int tag, int context,
+	IBVRequest(IBVDevice device, long endpoint, ByteBuffer memory, Buffer buffer, int peer, int tag, int context,
 		Status status) {
 		this.device = device;
+		this.endpoint = endpoint;
 		this.receive = true;
 		this.memory = memory;
-		this.staging = staging;
 		this.buffer = buffer;
 		this.peer = peer;
 		this.tag = tag;
@@ -87,12 +97,23 @@ public final class IBVRequest extends Request {
 		this.status = status;
 	}
 
+	/** Hands native memory over, before the operation begins. */
+	long staged(long at) {
+		return staging = at;
+	}
+
+	/** The same for a send's dynamic section. */
+	long stagedBody(long at) {
+		return body = at;
+	}
+
 	/**
 	 * Blocks until the operation is complete, then runs the completion handlers. Later calls, also of
 	 * other threads, return the same status. Interrupts do not end the wait; the thread's interrupt status is kept.
 	 *
 	 * @return the status; of a receive the object that irecv was given
-	 * @throws XDevException if the operation failed: the message was longer than the buffer, the peer died
+	 * @throws XDevException if the operation failed: the message was longer than the buffer, the peer died; or if the device
+	 *                       is being finished, or has been: should finish fail, the request is pending as before
 	 */
 	@Override
 	public Status iwait() {
@@ -115,7 +136,7 @@ public final class IBVRequest extends Request {
 	 * Asks whether the operation is complete, and drives it on. Runs no handlers; can be repeated.
 	 *
 	 * @return null, or the status: then the data is in the buffer
-	 * @throws XDevException if the operation failed
+	 * @throws XDevException if the operation failed, or as iwait if the device is being finished
 	 */
 	@Override
 	public Status itest() {
@@ -128,9 +149,10 @@ public final class IBVRequest extends Request {
 		owner = Thread.currentThread();
 		try {
 			ResultBlock result = receive ? ResultBlock.own() : null;
-			int rc = Native.test(device.endpoint, handle, result == null ? 0 : result.address);
+			int rc = Native.test(endpoint, handle, result == null ? 0 : result.address);
 			if (rc == 0)
 				return null;
+			refuseIfClosed(rc);
 			next = DONE;
 			consumed(rc, result);
 		} finally {
@@ -141,25 +163,37 @@ public final class IBVRequest extends Request {
 
 	/** With the state BUSY: waits if that is still to be done, and runs the handlers. */
 	private Status finish(boolean pending) {
+		int next = pending ? PENDING : COMPLETE;
 		owner = Thread.currentThread();
 		try {
 			if (pending) {
 				ResultBlock result = receive ? ResultBlock.own() : null;
-				consumed(Native.waitFor(device.endpoint, handle, result == null ? 0 : result.address), result);
+				int rc = Native.waitFor(endpoint, handle, result == null ? 0 : result.address);
+				refuseIfClosed(rc);
+				next = COMPLETE;
+				consumed(rc, result);
 			}
 			Status end = outcome();
 			if (!cancelled)
 				complete(end);
 			return end;
 		} finally {
-			leave(COMPLETE);
+			leave(next);
 		}
+	}
+
+	/** The library has not looked at the request: it may still read and write the memory. */
+	private void refuseIfClosed(int rc) {
+		if (rc == -Native.ESHUTDOWN)
+			throw receive ? Errors.of("irecv", "from", peer, tag, context) : Errors.of("isend", "to", peer, tag, context);
 	}
 
 	/** Ends BUSY and wakes who sleeps in awaitChange(). */
 	private void leave(int next) {
 		owner = null;
 		int before = (int) STATE.getAndSet(this, next);
+		if ((before & ORPHANED) != 0 && next == PENDING)
+			release();
 		if ((before & AWAITED) != 0) {
 			synchronized (this) {
 				notifyAll();
@@ -168,10 +202,11 @@ public final class IBVRequest extends Request {
 	}
 
 	private synchronized void awaitChange(int seen) {
-		if (seen == BUSY && !STATE.compareAndSet(this, BUSY, BUSY | AWAITED))
+		int awaited = seen | AWAITED;
+		if (seen != awaited && !STATE.compareAndSet(this, seen, awaited))
 			return;
 		boolean interrupted = false;
-		while (state == (BUSY | AWAITED)) {
+		while (state == awaited) {
 			try {
 				wait();
 			} catch (InterruptedException e) {
@@ -199,7 +234,7 @@ public final class IBVRequest extends Request {
 			failure = "the message has come, but its dynamic section found no room in the Java heap: " + e;
 			throw e;
 		} finally {
-			abandon();
+			release();
 		}
 	}
 
@@ -211,8 +246,24 @@ public final class IBVRequest extends Request {
 		device.deliver(buffer, status, result);
 	}
 
-	/** Lets go of the memory that the operation needed. */
+	/** The endpoint is gone, or the operation never began: lets go of the memory, now or when the thread at work leaves. */
 	void abandon() {
+		for (;;) {
+			int now = state;
+			if (now == DONE || now == COMPLETE)
+				return;
+			if (now == PENDING && STATE.compareAndSet(this, PENDING, BUSY)) {
+				release();
+				leave(PENDING);
+				return;
+			}
+			if ((now & BUSY) != 0 && STATE.compareAndSet(this, now, now | ORPHANED))
+				return;
+		}
+	}
+
+	/** Lets go of the memory that the operation needed. */
+	private void release() {
 		if (staging != 0 || body != 0) {
 			Native.release(staging);
 			Native.release(body);
@@ -233,6 +284,7 @@ public final class IBVRequest extends Request {
 	 * Cancels a receive that has not matched a message. The request is then complete, without its handlers.
 	 *
 	 * @return false if it is a send, or has matched, or is complete
+	 * @throws XDevException if the device is being finished, or has been
 	 */
 	@Override
 	public boolean cancel() {
@@ -242,10 +294,12 @@ public final class IBVRequest extends Request {
 			int next = PENDING;
 			owner = Thread.currentThread();
 			try {
-				if (Native.cancel(device.endpoint, handle) != 0)
+				if (!cancelled())
 					return false;
+				int rc = Native.waitFor(endpoint, handle, 0);
+				refuseIfClosed(rc);
 				next = COMPLETE;
-				consumed(Native.waitFor(device.endpoint, handle, 0), null);
+				consumed(rc, null);
 				return true;
 			} finally {
 				leave(next);
@@ -253,7 +307,13 @@ public final class IBVRequest extends Request {
 		}
 		/* A thread that sleeps in iwait of this request gets the news from there. */
 		int now = state;
-		return now != DONE && now != COMPLETE && Native.cancel(device.endpoint, handle) == 0;
+		return now != DONE && now != COMPLETE && cancelled();
+	}
+
+	private boolean cancelled() {
+		int rc = Native.cancel(endpoint, handle);
+		refuseIfClosed(rc);
+		return rc == 0;
 	}
 
 	/** Does nothing: the request gives its resources back when it completes. */

@@ -33,6 +33,7 @@ final class Native {
 
 	/** The errno values that Java tells apart. */
 	static final int EBUSY = 16;
+	static final int ESHUTDOWN = 108;
 	static final int ETIMEDOUT = 110;
 	static final int ECANCELED = 125;
 

@@ -27,15 +27,21 @@ final class PendingRequests {
 	}
 
 	private volatile Chunk[] chunks = new Chunk[0];
+	/**
+	 * Requests for which the heap had no chunk, linked by IBVRequest.next: the operation runs already, so they must be
+	 * kept. At most one of a slot, the latest, which stays when it has been consumed.
+	 */
+	private volatile IBVRequest homeless;
 
 	private static int slot(long handle) {
 		return (int) handle & 0x7fffffff;
 	}
 
+	/** The slot's chunk, or null if there is none yet. */
 	private Chunk chunk(int slot) {
 		int index = slot >>> CHUNK_BITS;
 		Chunk[] present = chunks;
-		return index < present.length ? present[index] : grow(index);
+		return index < present.length ? present[index] : null;
 	}
 
 	private synchronized Chunk grow(int index) {
@@ -50,10 +56,46 @@ final class PendingRequests {
 		return present[index];
 	}
 
-	/** Enters a request whose handle has just come from the library. */
+	private synchronized void addHomeless(IBVRequest request) {
+		IBVRequest before = findHomeless(slot(request.handle));
+		if (before != null)
+			unlink(before);
+		request.next = homeless;
+		homeless = request;
+	}
+
+	private void unlink(IBVRequest request) {
+		if (homeless == request)
+			homeless = request.next;
+		for (IBVRequest r = homeless; r != null; r = r.next)
+			if (r.next == request)
+				r.next = request.next;
+	}
+
+	private synchronized IBVRequest findHomeless(int slot) {
+		IBVRequest r = homeless;
+		while (r != null && slot(r.handle) != slot)
+			r = r.next;
+		return r;
+	}
+
+	/** Has the slot come as far as this handle's generation? */
+	private static boolean reached(long latest, long handle) {
+		return (int) (latest >>> 32) - (int) (handle >>> 32) >= 0;
+	}
+
+	/** Enters a request whose handle has just come from the library. Never fails. */
 	void add(IBVRequest request) {
 		int slot = slot(request.handle);
 		Chunk chunk = chunk(slot);
+		if (chunk == null) {
+			try {
+				chunk = grow(slot >>> CHUNK_BITS);
+			} catch (OutOfMemoryError e) {
+				addHomeless(request);
+				return;
+			}
+		}
 		chunk.requests.setRelease(slot & CHUNK - 1, request);
 		chunk.latest.setRelease(slot & CHUNK - 1, request.handle);
 	}
@@ -61,7 +103,10 @@ final class PendingRequests {
 	/** Takes out a request that the library has consumed. */
 	void remove(IBVRequest request) {
 		int slot = slot(request.handle);
-		chunk(slot).requests.compareAndSet(slot & CHUNK - 1, request, null);
+		Chunk chunk = chunk(slot);
+		if (chunk != null)
+			chunk.requests.compareAndSet(slot & CHUNK - 1, request, null);
+		request.consumed = true;
 	}
 
 	/**
@@ -71,14 +116,17 @@ final class PendingRequests {
 	IBVRequest find(long handle) {
 		int slot = slot(handle);
 		int index = slot & CHUNK - 1;
-		Chunk chunk = chunk(slot);
 		for (int spins = 0;; spins++) {
-			long latest = chunk.latest.getAcquire(index);
-			IBVRequest request = chunk.requests.getAcquire(index);
+			Chunk chunk = chunk(slot);
+			long latest = chunk == null ? -1 : chunk.latest.getAcquire(index);
+			IBVRequest request = chunk == null ? null : chunk.requests.getAcquire(index);
 			if (request != null && request.handle == handle)
 				return request;
-			if ((int) (latest >>> 32) - (int) (handle >>> 32) >= 0)
+			if (chunk != null && reached(latest, handle))
 				return null;
+			request = homeless == null ? null : findHomeless(slot);
+			if (request != null && reached(request.handle, handle))
+				return request.handle == handle && !request.consumed ? request : null;
 			if (spins < 100)
 				Thread.onSpinWait();
 			else
@@ -88,6 +136,13 @@ final class PendingRequests {
 
 	/** Releases what abandoned requests hold, once the endpoint is gone. */
 	void abandonAll() {
+		IBVRequest alone;
+		synchronized (this) {
+			alone = homeless;
+			homeless = null;
+		}
+		for (; alone != null; alone = alone.next)
+			alone.abandon();
 		for (Chunk chunk : chunks) {
 			for (int i = 0; i < CHUNK; i++) {
 				IBVRequest request = chunk.requests.getAndSet(i, null);

@@ -48,6 +48,21 @@ final class DeviceTest {
 	}
 
 	@EveryMode
+	void finishTimesOut(Mode mode) {
+		cases(Job.of(mode, 2, Lifecycle.class, "timeout").option("-Dibvdev.finish_timeout_ms=2000"));
+	}
+
+	@EveryMode
+	void finishAfterThePeer(Mode mode) {
+		cases(Job.of(mode, 2, Lifecycle.class, "late"));
+	}
+
+	@EveryMode
+	void memoryRunsOut(Mode mode) {
+		cases(Job.of(mode, 1, Lifecycle.class, "memory").option("-Xms256m"));
+	}
+
+	@EveryMode
 	void repeatedInitAndFinish(Mode mode) {
 		Result result = Job.of(mode, 2, Lifecycle.class, "rounds", "130").seconds(120).run().assertSuccess();
 		assertTrue(result.stdout(0).contains("rounds 130"), result.toString());

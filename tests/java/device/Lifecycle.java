@@ -5,13 +5,16 @@ import java.io.File;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import mpjbuf.Buffer;
 import mpjdev.Request;
 import xdev.Device;
 import xdev.ProcessID;
+import xdev.XDevException;
 import xdev.ibvdev.IBVDevice;
 
 /** Opening and closing, right and wrong. The first argument of main, after MPJ's three, is what to do. */
@@ -30,6 +33,15 @@ final class Lifecycle extends Program {
 			break;
 		case "alone":
 			self.alone();
+			break;
+		case "timeout":
+			self.finishTimesOut();
+			break;
+		case "late":
+			self.finishLate();
+			break;
+		case "memory":
+			self.memoryRunsOut();
 			break;
 		case "expect":
 			self.expect(java.util.Arrays.copyOfRange(args, 4, args.length));
@@ -68,6 +80,184 @@ final class Lifecycle extends Program {
 	private static boolean isInNative(Thread thread) {
 		StackTraceElement[] stack = thread.getStackTrace();
 		return stack.length > 0 && stack[0].isNativeMethod();
+	}
+
+	/** Refuses to finish, for a second, and disturbs nobody: not requests under way, nor new ones. */
+	@Case
+	void requestsGoOnWhileFinishIsRefused() throws Exception {
+		if (me == 1) {
+			await(0, 3);
+			checkBoth(dev);
+			return;
+		}
+		Request send = dev.isend(both(), ids[1], 3, CONTEXT);
+		Task blocked = Task.start(() -> dev.probe(ids[me], 4, CONTEXT));
+		while (blocked.getState() == Thread.State.NEW || !isInNative(blocked))
+			Thread.sleep(1);
+		pause();
+		Task finish = Task.start(() -> fails(dev::finish, "finish", "inside"));
+		while (finish.isAlive()) {
+			send.itest();
+			dev.iprobe(ids[1], 4, CONTEXT);
+			Thread.sleep(1);
+		}
+		finish.finish();
+		signal(1, 3);
+		send.iwait();
+		dev.send(ints(1), ids[me], 4, CONTEXT);
+		blocked.finish();
+		dev.recv(empty(), ids[me], 4, CONTEXT);
+	}
+
+	/** Two sections that are both staged in native memory. */
+	private static Buffer both() throws Exception {
+		Buffer buf = on(ByteBuffer.allocate(1 << 20), 0);
+		byte[] bytes = bytes(1000000, 5);
+		buf.putSectionHeader(mpjbuf.Type.BYTE);
+		buf.write(bytes, 0, bytes.length);
+		buf.commit();
+		buf.setDynamicBuffer(bytes(3000000, 6));
+		return buf;
+	}
+
+	private void checkBoth(IBVDevice device) throws Exception {
+		Buffer buf = room(1 << 20);
+		device.recv(buf, ids[0], 3, CONTEXT);
+		equal(-1, java.util.Arrays.mismatch(bytes(3000000, 6), buf.getDynamicBuffer()), "first wrong byte of the dynamic section");
+		checkPattern(buf, 1000000, 5);
+	}
+
+	private void open() throws Exception {
+		ids = dev.init(arguments);
+		size = ids.length;
+		me = Integer.parseInt(arguments[0]);
+	}
+
+	/** A send that nobody takes: finish gives up, and whoever was refused meanwhile has lost nothing. */
+	private void finishTimesOut() throws Exception {
+		open();
+		if (me == 1) {
+			await(0, 3);
+			checkBoth(dev);
+		} else {
+			Request send = dev.isend(both(), ids[1], 3, CONTEXT);
+			Task finish = Task.start(() -> fails(dev::finish, "finish", "1 operations", "rank 1"));
+			Task waiter = null;
+			while (finish.isAlive()) {
+				try {
+					check(send.itest() == null, "nobody receives");
+				} catch (XDevException e) {
+					if (waiter == null)
+						waiter = Task.start(() -> untilNotRefused(send));
+				}
+				Thread.sleep(1);
+			}
+			finish.finish();
+			check(waiter != null, "finish refused nobody");
+			signal(1, 3);
+			waiter.finish();
+			check(send.iwait() != null && send.iwait() != null, "the request is as it was");
+		}
+		meet();
+		dev.finish();
+		System.out.println("finished");
+	}
+
+	private static void untilNotRefused(Request request) throws Exception {
+		for (;;) {
+			try {
+				request.iwait();
+				return;
+			} catch (XDevException e) {
+				check(String.valueOf(e.getMessage()).contains("finished"), e.getMessage());
+				Thread.sleep(1);
+			}
+		}
+	}
+
+	/** Receives from a rank that has left have failed, which is an end: they do not forbid to finish. */
+	private void finishLate() throws Exception {
+		open();
+		meet();
+		if (me == 0) {
+			Request seen = dev.irecv(empty(), ids[1], 1, CONTEXT, null);
+			Request unseen = dev.irecv(on(ByteBuffer.allocate(100000), 0), ids[1], 2, CONTEXT, null);
+			fails(dev::finish, "finish", "pending");
+			signal(1, 3);
+			fails(() -> {
+				while (seen.itest() == null)
+					Thread.sleep(1);
+			}, "rank 1");
+			fails(seen::iwait, "rank 1");
+			dev.finish();
+			fails(seen::iwait, "rank 1");
+			for (int i = 0; i < 2; i++) {
+				fails(unseen::iwait, "finished");
+				fails(unseen::itest, "finished");
+				fails(unseen::cancel, "finished");
+			}
+		} else {
+			await(0, 3);
+			dev.finish();
+		}
+		System.out.println("finished");
+	}
+
+	/** Native memory for one section but not for both, often: nothing may stay. Then a table that cannot grow. */
+	private void memoryRunsOut() throws Exception {
+		open();
+		Buffer buf = on(ByteBuffer.allocate(16 << 20), 0);
+		buf.putSectionHeader(mpjbuf.Type.BYTE);
+		buf.write(new byte[15000000], 0, 15000000);
+		buf.commit();
+		buf.setDynamicBuffer(new byte[90000000]);
+		fails(() -> dev.isend(buf, new ProcessID(java.util.UUID.randomUUID()), 1, CONTEXT), "isend");
+		limitData(60000000);
+		try {
+			for (int i = 0; i < 20; i++)
+				fails(() -> dev.isend(buf, ids[me], 1, CONTEXT), "isend", "staging 90000000 bytes");
+		} finally {
+			limitData(-1);
+		}
+		tableCannotGrow();
+		dev.finish();
+		System.out.println("finished");
+	}
+
+	/** Bytes that this process may still allocate; negative: any. */
+	private static void limitData(long more) throws Exception {
+		String limit = "unlimited";
+		for (String line : Files.readAllLines(Path.of("/proc/self/status")))
+			if (line.startsWith("VmData:") && more >= 0)
+				limit = Long.toString(Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024 + more);
+		Process prlimit = new ProcessBuilder("prlimit", "--pid", Long.toString(ProcessHandle.current().pid()),
+			"--data=" + limit + ":unlimited").inheritIO().start();
+		equal(0, prlimit.waitFor(), "status of prlimit");
+	}
+
+	private void tableCannotGrow() throws Exception {
+		Request request = dev.irecv(empty(), ids[me], 1, CONTEXT, null);
+		java.lang.reflect.Field handle = request.getClass().getDeclaredField("handle");
+		handle.setAccessible(true);
+		long real = handle.getLong(request);
+		long forged = 5L << 32 | 0x7fffffff;
+		Class<?> type = Class.forName("xdev.ibvdev.PendingRequests");
+		java.lang.reflect.Constructor<?> make = type.getDeclaredConstructor();
+		java.lang.reflect.Method add = type.getDeclaredMethod("add", request.getClass());
+		java.lang.reflect.Method find = type.getDeclaredMethod("find", long.class);
+		java.lang.reflect.Method remove = type.getDeclaredMethod("remove", request.getClass());
+		for (java.lang.reflect.AccessibleObject o : List.of(make, add, find, remove))
+			o.setAccessible(true);
+		Object table = make.newInstance();
+		handle.setLong(request, forged);
+		add.invoke(table, request);
+		check(find.invoke(table, forged) == request, "found");
+		check(find.invoke(table, forged - (1L << 32)) == null, "an older one is gone");
+		remove.invoke(table, request);
+		check(find.invoke(table, forged) == null, "consumed");
+		handle.setLong(request, real);
+		dev.send(ints(1), ids[me], 1, CONTEXT);
+		request.iwait();
 	}
 
 	@Case
