@@ -25,12 +25,19 @@ enum setting {
 	SETTING_SPIN_US,           /* us of busy polling before yielding; auto */
 	SETTING_YIELD_US,          /* us of sched_yield before sleeping; auto */
 	SETTING_PROGRESS_THREAD,   /* bool */
-	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm" */
+	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs" */
 	SETTING_SHM_SLOTS,         /* count, power of two: control slots of a ring */
 	SETTING_SHM_RING,          /* bytes, power of two: data area of a ring */
 	SETTING_SHM_CHUNK,         /* bytes: largest piece that goes through the ring at once */
 	SETTING_CMA,               /* choice: auto, always, never */
 	SETTING_CMA_MIN,           /* bytes: smallest message that CMA may carry; auto */
+	SETTING_VERBS_DEVICE,      /* "name" or "name:port"; empty: any */
+	SETTING_VERBS_GID_INDEX,   /* entry of the port's GID table, auto */
+	SETTING_VERBS_SLOTS,       /* count: packets that a peer may send ahead */
+	SETTING_VERBS_CHUNK,       /* bytes of a packet, header included */
+	SETTING_VERBS_INLINE,      /* bytes: largest packet that is sent inline; auto */
+	SETTING_VERBS_SRQ,         /* bool: shared receive queue where there is one */
+	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is read by RDMA */
 	SETTING_START_TIMEOUT_MS,  /* ms until a missing rank fails the start */
 	SETTING_FINISH_TIMEOUT_MS, /* ms that close waits for sends to drain */
 	SETTING_FAULT_SCOPE,       /* choice: peer, job */
