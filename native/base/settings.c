@@ -384,13 +384,14 @@ int settings_set_pair(struct settings *s, enum settings_layer layer, const char 
 
 static bool is_setting_variable(const char *name)
 {
-	static const char *const others[] = {"IBVDEV_BUILD", "IBVDEV_LIBRARY", "IBVDEV_HOME", NULL};
+	static const char *const others[] = {"IBVDEV_BUILD", "IBVDEV_LIBRARY", "IBVDEV_HOME", "IBVDEV_VM", NULL};
 
 	for (int i = 0; others[i]; i++) {
 		if (strcmp(name, others[i]) == 0)
 			return false;
 	}
-	return strncmp(name, "IBVDEV_", 7) == 0 && strncmp(name, "IBVDEV_TEST_", 12) != 0;
+	return strncmp(name, "IBVDEV_", 7) == 0 && strncmp(name, "IBVDEV_TEST_", 12) != 0 &&
+	       strncmp(name, "IBVDEV_VM_", 10) != 0;
 }
 
 int settings_set_environment(struct settings *s)

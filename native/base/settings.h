@@ -82,7 +82,7 @@ int settings_set(struct settings *s, enum settings_layer layer, const char *name
 /* "name=value" */
 int settings_set_pair(struct settings *s, enum settings_layer layer, const char *pair, const char *origin);
 /* Every IBVDEV_* variable of the environment.  Not settings and skipped: IBVDEV_BUILD,
- * IBVDEV_LIBRARY, IBVDEV_HOME, and whatever begins with IBVDEV_TEST_. */
+ * IBVDEV_LIBRARY, IBVDEV_HOME, IBVDEV_VM, and whatever begins with IBVDEV_TEST_ or IBVDEV_VM_. */
 int settings_set_environment(struct settings *s);
 
 int64_t settings_int(const struct settings *s, enum setting id);   /* INT, BYTES, BOOL, CHOICE (index); auto is -1 */
