@@ -56,34 +56,39 @@ static bool connect_take_greeting(struct verbs_link *l, const struct verbs_greet
 	return true;
 }
 
-int connect_start(struct verbs_peer *p)
+/* The id, on its way to the peer's address. 0 or -errno with text. */
+static int connect_begin(struct verbs_peer *p)
 {
 	struct verbs *v = p->verbs;
 	struct sockaddr_storage src = v->locals[p->local].addr;
 	struct rdma_cm_id *id;
-	struct verbs_link *l;
-	char text[64];
 
 	if (src.ss_family == AF_INET6)
 		((struct sockaddr_in6 *)(void *)&src)->sin6_port = 0;
 	else
 		((struct sockaddr_in *)(void *)&src)->sin_port = 0;
 	if (v->api->create_id(v->events, &id, NULL, RDMA_PS_TCP))
-		return error_sys(-errno, "connecting to rank %d: rdma_create_id", p->rank);
-	l = link_open(v, p, id, true);
-	if (!l) {
+		return error_sys(-errno, "rdma_create_id");
+	if (!link_open(v, p, id, true)) {
 		v->api->destroy_id(id);
-		return error_prefix(-ENOMEM, "connecting to rank %d", p->rank);
+		return -ENOMEM;
 	}
 	peer_set_state(p, VERBS_RESOLVING);
-	if (v->api->resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&p->remote, CONNECT_RESOLVE_MS)) {
-		int rc = error_sys(-errno, "connecting to rank %d at %s: rdma_resolve_addr", p->rank,
-				   route_text(&p->remote, text, sizeof(text)));
-
-		peer_end(p, rc, "%s", error_text());
-		return rc;
-	}
+	if (v->api->resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&p->remote, CONNECT_RESOLVE_MS))
+		return error_sys(-errno, "rdma_resolve_addr");
 	return 0;
+}
+
+int connect_start(struct verbs_peer *p)
+{
+	char text[64];
+	int rc = connect_begin(p);
+
+	if (rc < 0) {
+		error_prefix(rc, "connecting to rank %d at %s", p->rank, route_text(&p->remote, text, sizeof(text)));
+		peer_end(p, rc, "%s", error_text());
+	}
+	return rc;
 }
 
 static void connect_failed(struct verbs_link *l, const char *step, int err)
@@ -194,8 +199,12 @@ static void connect_on_request(struct verbs *v, struct rdma_cm_id *id, const str
 		if (v->api->accept(id, &param))
 			rc = error_sys(-errno, "rdma_accept");
 	}
-	if (rc < 0)
+	if (rc < 0) {
+		mine = connect_greeting(v, NULL, VERBS_GONE);
+		v->api->reject(id, &mine, sizeof(mine));
+		link_close(l);
 		peer_end(p, rc, "rank %d called: %s", p->rank, error_text());
+	}
 }
 
 void connect_maybe_up(struct verbs_link *l)

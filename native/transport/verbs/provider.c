@@ -47,6 +47,8 @@ static struct ibv_mr *provider_reg_mr(struct ibv_pd *pd, void *addr, size_t len,
 
 const struct verbs_provider verbs_provider_real = {
 	.available = provider_available,
+	.getifaddrs = getifaddrs,
+	.freeifaddrs = freeifaddrs,
 	.get_device_list = ibv_get_device_list,
 	.free_device_list = ibv_free_device_list,
 	.open_device = ibv_open_device,

@@ -5,12 +5,17 @@
  * provider: every call of libibverbs and librdmacm that the transport makes, in one table, so that a test can
  * put doubles there.  Conventions are those of the libraries (errno, or an errno value).
  */
+#include <ifaddrs.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
 struct verbs_provider {
 	/* 0 if this machine has RDMA devices and lets us use them, else -errno with text. Never noisy. */
 	int (*available)(void);
+
+	/* this node's addresses */
+	int (*getifaddrs)(struct ifaddrs **list);
+	void (*freeifaddrs)(struct ifaddrs *list);
 
 	/* devices */
 	struct ibv_device **(*get_device_list)(int *count);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +153,7 @@ int route_scan(struct verbs *v)
 	struct ifaddrs *all, *i;
 	int rc = 0;
 
-	if (getifaddrs(&all) < 0)
+	if (v->api->getifaddrs(&all) < 0)
 		return error_sys(-errno, "getifaddrs");
 	for (int f = 0; f < 2; f++) {
 		for (i = all; i && rc == 0; i = i->ifa_next) {
@@ -163,7 +162,7 @@ int route_scan(struct verbs *v)
 				rc = route_add(v, i->ifa_addr);
 		}
 	}
-	freeifaddrs(all);
+	v->api->freeifaddrs(all);
 	if (rc == 0 && v->local_count == 0) {
 		const char *want = settings_text(v->env.settings, SETTING_VERBS_DEVICE);
 
