@@ -77,7 +77,7 @@ static bool route_device_wanted(const struct verbs *v, const struct verbs_local 
 		return true;
 	if (strlen(l->device) != n || strncmp(want, l->device, n) != 0)
 		return false;
-	return !want[n] || atoi(want + n + 1) == l->port;
+	return !want[n] || strtol(want + n + 1, NULL, 10) == l->port;
 }
 
 /* The address is an entry of the port's GID table: with verbs_gid_index only that entry will do. */
@@ -218,7 +218,7 @@ static void route_of_entry(struct sockaddr_storage *a, const struct verbs_addres
 /* Which of our addresses the kernel would send from; no packet is sent. -1: none, or one without a device. */
 static int route_from(const struct verbs *v, const struct sockaddr_storage *to, bool iwarp)
 {
-	struct sockaddr_storage from;
+	struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
 	socklen_t len = sizeof(from);
 	int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), found = -1;
 
