@@ -3,12 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/verbs/verbs_state.h"
 
 #define CONNECT_RESOLVE_MS 5000
 #define CONNECT_RETRIES 7
+/* The first wait for an answer; each is twice as long as the one before it. */
+#define CONNECT_GREET_MS 20
+#define CONNECT_GREETINGS 8u
 /* Credit keeps receives posted; a few retries cover a peer whose adapter lags. Not 7, which means for ever. */
 #define CONNECT_RNR_RETRIES 6
 
@@ -209,8 +215,44 @@ static void connect_on_request(struct verbs *v, struct rdma_cm_id *id, const str
 
 void connect_maybe_up(struct verbs_link *l)
 {
-	if (l->peer && l->peer->state == VERBS_ANSWERING && l->established && l->greeted)
-		peer_set_state(l->peer, VERBS_UP);
+	if (!l->peer || l->peer->state != VERBS_ANSWERING || !l->established || !l->greeted)
+		return;
+	peer_set_state(l->peer, VERBS_UP);
+	post_own(l, VERBS_OWN_HELLO, false); /* ends the caller's greetings */
+}
+
+static void connect_start_timer(struct verbs *v, uint32_t greetings)
+{
+	int64_t ns = CONNECT_GREET_MS * CLOCK_NS_PER_MS << greetings;
+	struct itimerspec t = {.it_value = {.tv_sec = ns / CLOCK_NS_PER_S, .tv_nsec = ns % CLOCK_NS_PER_S}};
+
+	if (timerfd_settime(v->timer_fd, 0, &t, NULL) < 0)
+		log_warn(v->env.log, "verbs: timerfd_settime: %s", strerror(errno));
+}
+
+/* soft-iWARP looks at the connection's socket when data arrives, but not at what arrived while it was just
+ * being set up on the answering side: then only more data wakes it. So callers greet until they are answered. */
+void connect_on_timer(void *verbs)
+{
+	struct verbs *v = verbs;
+	uint32_t next = CONNECT_GREETINGS;
+	uint64_t n;
+
+	if (read(v->timer_fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		log_warn(v->env.log, "verbs: timerfd: %s", strerror(errno));
+	for (uint32_t i = 0; i < v->link_count; i++) {
+		struct verbs_link *l = v->links[i];
+
+		if (!l || !l->peer || !l->caller || l->greeted || l->peer->link != l || l->peer->state != VERBS_UP)
+			continue;
+		if (l->greetings >= CONNECT_GREETINGS || !post_own(l, VERBS_OWN_HELLO, false))
+			continue;
+		l->greetings++;
+		if (l->greetings < next)
+			next = l->greetings;
+	}
+	if (next < CONNECT_GREETINGS)
+		connect_start_timer(v, next);
 }
 
 static void connect_on_established(struct verbs_link *l, const struct verbs_greeting *g, bool readable)
@@ -230,6 +272,8 @@ static void connect_on_established(struct verbs_link *l, const struct verbs_gree
 	peer_set_state(l->peer, VERBS_UP);
 	/* the caller speaks first: iWARP wants it so, and the other side waits for it */
 	post_own(l, VERBS_OWN_HELLO, false);
+	if (l->device->iwarp)
+		connect_start_timer(l->verbs, 0);
 }
 
 static void connect_on_rejected(struct verbs_link *l, int status, const struct verbs_greeting *g, bool readable)

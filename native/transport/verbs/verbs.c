@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -58,7 +59,12 @@ static int verbs_start(struct verbs *v)
 	flags = fcntl(v->events->fd, F_GETFL);
 	if (flags < 0 || fcntl(v->events->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return error_sys(-errno, "cannot make the event channel non-blocking");
+	v->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (v->timer_fd < 0)
+		return error_sys(-errno, "timerfd_create");
 	rc = route_scan(v);
+	if (rc == 0)
+		rc = v->env.watch.add(v->env.watch.monitor, v->timer_fd, connect_on_timer, v);
 	if (rc == 0)
 		rc = v->env.watch.add(v->env.watch.monitor, v->events->fd, connect_on_events, v);
 	return rc;
@@ -70,6 +76,9 @@ static void verbs_stop(struct verbs *v)
 	if (v->events)
 		v->api->destroy_event_channel(v->events);
 	v->events = NULL;
+	if (v->timer_fd >= 0)
+		close(v->timer_fd);
+	v->timer_fd = -1;
 }
 
 static int verbs_open(struct transport **out, const struct transport_env *env)
@@ -82,6 +91,7 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 		return error_set(-ENOMEM, "no memory");
 	v->base.ops = &transport_verbs_ops;
 	v->env = *env;
+	v->timer_fd = -1;
 	v->api = env->test ? env->test : &verbs_provider_real;
 	v->slots = (uint32_t)settings_int(env->settings, SETTING_VERBS_SLOTS);
 	v->slot_bytes = verbs_slot_bytes(v);

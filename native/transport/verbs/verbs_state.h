@@ -138,7 +138,8 @@ struct verbs_link {
 	struct ibv_qp *qp;
 	uint32_t number;             /* in verbs.links, and in work request ids */
 	bool caller;
-	bool established, greeted;   /* answering: RDMA CM says so; the caller's first packet came */
+	bool established, greeted;   /* RDMA CM says so; the other side's first packet came */
+	uint32_t greetings;          /* repeated while nothing came back */
 	bool left;                   /* the peer said that it leaves */
 	bool dead;                   /* the queue pair was put into its error state */
 
@@ -185,6 +186,7 @@ struct verbs {
 	uint8_t job[16];
 	uint32_t slot_bytes, slots;
 	struct rdma_event_channel *events;
+	int timer_fd;
 	struct verbs_local locals[VERBS_ADDRESSES_MAX];
 	int local_count;
 	struct verbs_device *_Atomic devices;
@@ -258,6 +260,8 @@ void peer_end(struct verbs_peer *p, int code, const char *fmt, ...) __attribute_
 int connect_start(struct verbs_peer *p);
 /* The event channel is readable. */
 void connect_on_events(void *verbs);
+/* A caller has not been answered yet. */
+void connect_on_timer(void *verbs);
 /* An answering link got its first packet, or RDMA CM said that it stands. */
 void connect_maybe_up(struct verbs_link *l);
 
