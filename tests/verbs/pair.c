@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static unsigned char pair_byte(uint64_t value, size_t i)
 {
@@ -134,8 +135,16 @@ static int side_run(struct side *s)
 
 void pair_run(struct pair *p)
 {
-	for (int i = 0; i < 1000 && side_run(&p->side[0]) + side_run(&p->side[1]) > 0; i++)
-		;
+	bool waits;
+
+	for (int i = 0; i < 10000; i++) {
+		if (side_run(&p->side[0]) + side_run(&p->side[1]) > 0)
+			continue;
+		waits = transport_verbs_ops.ready(p->side[0].t) || transport_verbs_ops.ready(p->side[1].t);
+		if (!waits)
+			return;
+		usleep(200); /* the end of a peer is told a little later */
+	}
 }
 
 int pair_send(struct pair *p, int from, uint64_t value, size_t len)

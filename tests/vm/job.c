@@ -3,8 +3,9 @@
  * vm-job: random traffic between processes that join as a job does (ibvx_open), over whatever transports the settings
  * allow.  In the guest of scripts/ibvdev-vm this is the Verbs transport on real kernel RDMA.
  *
- *   vm-job [--ranks N] [--seed N] [--seeds COUNT] [--messages N] [--threads] [--kill] [--big BYTES] [name=value...]
+ *   vm-job [--join ADDRESSES | --ranks N] [--seed N] [--seeds COUNT] [--messages N] [--threads] [--kill] [--big BYTES] [name=value...]
  *
+ * --join HOST:PORT,...: this process is one rank of several, the one that IBVDEV_TEST_NODE says.
  * --kill: the last rank dies by SIGKILL in the middle; every other rank must get an error that names it.
  * --big: two messages of so many bytes each way between all pairs, instead of random traffic.
  * Exit status 0: all good.
@@ -34,6 +35,7 @@ struct job {
 	int ranks;
 	bool threads, kill;
 	size_t big;
+	char *join;
 	const char *settings[JOB_SETTINGS_MAX + 1];
 	char peer[JOB_RANKS_MAX][32];
 };
@@ -215,9 +217,18 @@ static int job_run(const struct job *j, uint64_t seed)
 	return bad;
 }
 
+static int job_addresses(struct job *j)
+{
+	int n = 0;
+
+	for (char *a = strtok(j->join, ","); a && n < JOB_RANKS_MAX; a = strtok(NULL, ","))
+		snprintf(j->peer[n++], sizeof(j->peer[0]), "%s", a);
+	return n;
+}
+
 static int usage(void)
 {
-	fprintf(stderr, "usage: vm-job [--ranks 1..%d] [--seed N] [--seeds N] [--messages N] [--threads] [--kill] "
+	fprintf(stderr, "usage: vm-job [--ranks 1..%d | --join HOST:PORT,...] [--seed N] [--seeds N] [--messages N] [--threads] [--kill] "
 			"[--big BYTES] [name=value...]\n", JOB_RANKS_MAX);
 	return 2;
 }
@@ -228,7 +239,8 @@ int main(int argc, char **argv)
 		{"ranks", required_argument, NULL, 'r'},    {"seed", required_argument, NULL, 's'},
 		{"seeds", required_argument, NULL, 'n'},    {"messages", required_argument, NULL, 'm'},
 		{"threads", no_argument, NULL, 't'},	    {"kill", no_argument, NULL, 'k'},
-		{"big", required_argument, NULL, 'b'},	    {NULL, 0, NULL, 0},
+		{"big", required_argument, NULL, 'b'},	    {"join", required_argument, NULL, 'j'},
+		{NULL, 0, NULL, 0},
 	};
 	struct job j = {.seed = 1, .seeds = 1, .messages = 60, .ranks = 2};
 	int port, c, count = 0;
@@ -242,14 +254,19 @@ int main(int argc, char **argv)
 		case 't': j.threads = true; break;
 		case 'k': j.kill = true; break;
 		case 'b': j.big = strtoull(optarg, NULL, 0); break;
+		case 'j': j.join = optarg; break;
 		default: return usage();
 		}
+	if (j.join)
+		j.ranks = job_addresses(&j);
 	if (j.ranks < 1 || j.ranks > JOB_RANKS_MAX || argc - optind > JOB_SETTINGS_MAX || !j.messages)
 		return usage();
 	if (j.kill && !j.big)
 		j.big = 300000;
 	while (optind < argc)
 		j.settings[count++] = argv[optind++];
+	if (j.join && getenv("IBVDEV_TEST_NODE"))
+		job_rank(&j, atoi(getenv("IBVDEV_TEST_NODE")), j.seed);
 	for (unsigned i = 0; i < j.seeds; i++) {
 		port = 12000 + (int)((unsigned)getpid() * 7 + i * 16) % 15000;
 		for (int r = 0; r < j.ranks; r++)

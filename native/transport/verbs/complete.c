@@ -9,6 +9,7 @@
 
 /* Turns for which poll() waits for a thread that looks into the completion queue without the lock. */
 #define COMPLETE_SPINS 1000
+#define COMPLETE_SETTLE_NS (2 * CLOCK_NS_PER_MS)
 
 /* Up to max completions: those that ready() took, then fresh ones. -EBUSY: somebody else is looking. */
 static int complete_take(struct verbs_device *d, struct ibv_wc *wc, int max)
@@ -159,7 +160,8 @@ static void complete_one(struct verbs_device *d, const struct ibv_wc *wc)
 	}
 }
 
-/* The rest of what ended peers had sent is delivered: tell the core. */
+/* The rest of what ended peers had sent is delivered, as far as an empty queue can tell a while after the queue
+ * pair went to its error state (with an SRQ nothing marks the last receive): tell the core. */
 static int complete_ended(struct verbs *v)
 {
 	const struct transport_sink *sink = &v->env.sink;
@@ -168,7 +170,7 @@ static int complete_ended(struct verbs *v)
 	for (int r = 0; r < v->env.size; r++) {
 		struct verbs_peer *p = &v->peers[r];
 
-		if (p->state != VERBS_ENDING)
+		if (p->state != VERBS_ENDING || clock_now_ns() - p->end_ns < COMPLETE_SETTLE_NS)
 			continue;
 		/* its last packet may have been the farewell */
 		if (p->link && p->link->left)

@@ -44,7 +44,7 @@ static struct rdma_conn_param connect_param(const struct verbs_link *l, const st
 		.private_data = g,
 		.private_data_len = sizeof(*g),
 		.responder_resources = (uint8_t)l->device->reads_in,
-		.initiator_depth = (uint8_t)l->device->reads_out,
+		.initiator_depth = (uint8_t)l->reads_max,
 		.flow_control = 1,
 		.retry_count = CONNECT_RETRIES,
 		.rnr_retry_count = CONNECT_RNR_RETRIES,
@@ -314,8 +314,14 @@ static void connect_dispatch(struct verbs_link *l, enum rdma_cm_event_type type,
 {
 	int err = status < 0 ? -status : 0;
 
-	if (!l->peer || (l->peer->link != l))
+	if (!l->peer || l->peer->link != l)
 		return;
+	if (l->peer->state == VERBS_ENDING || l->peer->state == VERBS_DOWN) {
+		/* given up while the call was under way: the other side must not believe in it */
+		if (type == RDMA_CM_EVENT_ESTABLISHED)
+			l->verbs->api->disconnect(l->id);
+		return;
+	}
 	switch (type) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		connect_on_addr(l);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/verbs/verbs_state.h"
 
@@ -237,6 +238,7 @@ void peer_end(struct verbs_peer *p, int code, const char *fmt, ...)
 	if (p->link)
 		link_kill(p->link);
 	p->end_code = code;
+	p->end_ns = clock_now_ns();
 	free(p->end_text);
 	p->end_text = strdup(text);
 	peer_set_state(p, VERBS_ENDING);

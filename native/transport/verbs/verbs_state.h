@@ -165,6 +165,7 @@ struct verbs_peer {
 	struct sockaddr_storage remote;
 	uint32_t slot_bytes;         /* the smaller of ours and theirs */
 	int end_code;                /* ENDING */
+	int64_t end_ns;              /* since when */
 	char *end_text;
 	uint64_t packets_out, packets_in, inlined, full_count, credit_packets, reads, read_bytes;
 };
