@@ -171,7 +171,7 @@ static void test_post_error_ends_the_peer(void **state)
 	pair_send(&p, 0, 2, 8);
 	pair_run(&p);
 	assert_int_equal(p.side[0].downs, 1);
-	assert_int_equal(p.side[0].down_error, -ENOMEM);
+	assert_int_equal(p.side[0].down_error, -EIO);
 	assert_non_null(strstr(p.side[0].why, "rank 1"));
 	assert_int_equal(p.side[1].downs, 1);
 	pair_close(&p);

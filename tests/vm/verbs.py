@@ -39,7 +39,8 @@ CASES = {
     "siw-variants": (["--no-rxe"], VARIANTS),
     "device": ([], ["--ranks 2 --seeds 1 verbs_device=siw0", "--ranks 2 --seeds 1 verbs_device=rxe0:1",
                     "--ranks 2 --seeds 1 verbs_device=rxe0 verbs_gid_index=1", "--ranks 2 --seeds 1"]),
-    "memlock": (["--no-siw", "--memlock", "64", "--user", "nobody"], ["--ranks 2 --seeds 2", "--ranks 2 --big 3000000"]),
+    "memlock": (["--no-siw", "--memlock", "64", "--user", "nobody"], ["--ranks 2 --seeds 2", "--ranks 2 --big 3000000",
+                                                                         "--ranks 4 --big 300000"]),
 }
 
 

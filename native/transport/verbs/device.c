@@ -181,6 +181,7 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 	d->verbs = v;
 	d->context = context;
 	d->regs.api = v->api;
+	d->regs.bytes_max = v->register_max;
 	atomic_flag_clear(&d->stash_busy);
 	rc = device_init(d);
 	if (rc < 0) {

@@ -237,7 +237,8 @@ void peer_end(struct verbs_peer *p, int code, const char *fmt, ...)
 	va_end(ap);
 	if (p->link)
 		link_kill(p->link);
-	p->end_code = code;
+	/* these mean something else of a message */
+	p->end_code = code == -ENOMEM || code == -EMSGSIZE || code == -ECANCELED ? -EIO : code;
 	p->end_ns = clock_now_ns();
 	free(p->end_text);
 	p->end_text = strdup(text);

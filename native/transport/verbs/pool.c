@@ -16,7 +16,7 @@ void pool_warn_memory(struct verbs *v, size_t bytes)
 	v->warned_memory = true;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	log_warn(v->env.log,
-		 "verbs: %zu bytes cannot be registered for lack of locked memory; messages are copied instead, which is slower. "
+		 "verbs: %zu bytes cannot be registered for lack of locked memory: smaller buffers and copies do instead, which is slower. "
 		 "\"ulimit -l\" says %llu KB here: raise it (limits.conf: \"* - memlock unlimited\"; containers: --ulimit memlock=-1)",
 		 bytes, (unsigned long long)limit.rlim_cur / 1024);
 }

@@ -22,8 +22,9 @@ struct regcache_entry *regcache_get(struct regcache *c, void *addr, size_t len, 
 		c->shared_count++;
 		return e;
 	}
-	e = malloc(sizeof(*e));
+	e = c->bytes_max && c->bytes + len > c->bytes_max ? NULL : malloc(sizeof(*e));
 	if (!e) {
+		c->refused_count++;
 		errno = ENOMEM;
 		return NULL;
 	}

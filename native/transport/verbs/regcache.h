@@ -29,11 +29,13 @@ struct regcache_entry {
 struct regcache {
 	const struct verbs_provider *api;
 	struct ibv_pd *pd;
+	uint64_t bytes_max; /* 0: as the system allows */
 	struct regcache_entry *bucket[REGCACHE_BUCKETS];
 	uint64_t bytes, bytes_peak, registered_count, shared_count, refused_count;
 };
 
-/* Registers the range or shares a registration of exactly this range. NULL: errno says why. */
+/* Registers the range or shares a registration of exactly this range. NULL: errno says why (ENOMEM also
+ * beyond bytes_max). */
 struct regcache_entry *regcache_get(struct regcache *c, void *addr, size_t len, int access);
 /* The last user's put() deregisters. */
 void regcache_put(struct regcache *c, struct regcache_entry *e);

@@ -32,18 +32,24 @@ static void verbs_read_job(struct verbs *v)
 	}
 }
 
-/* Smaller packets where few pages may be locked: a connection takes at least 8 of them. */
-static uint32_t verbs_slot_bytes(const struct verbs *v)
+/* Where few pages may be locked: half of them for buffers, shared by all peers to come, half for messages. */
+static void verbs_fit_memory(struct verbs *v)
 {
-	uint64_t bytes = (uint64_t)settings_int(v->env.settings, SETTING_VERBS_CHUNK) & ~UINT64_C(63);
-	uint64_t links = v->env.size > 8 ? 8 : (uint64_t)v->env.size;
+	uint64_t links = v->env.size > 1 ? (uint64_t)v->env.size - 1 : 1;
 	struct rlimit limit;
 
+	v->slots = (uint32_t)settings_int(v->env.settings, SETTING_VERBS_SLOTS);
+	v->slot_bytes = (uint32_t)settings_int(v->env.settings, SETTING_VERBS_CHUNK) & ~63u;
 	if (geteuid() == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-		return (uint32_t)bytes;
-	while (bytes / 2 >= VERBS_SLOT_MIN && 8 * bytes * links > limit.rlim_cur / 2)
-		bytes = bytes / 2 & ~UINT64_C(63);
-	return (uint32_t)bytes;
+		return;
+	v->register_max = limit.rlim_cur / 2;
+	while (v->slot_bytes / 2 >= VERBS_SLOT_MIN && 8 * v->slot_bytes * links > v->register_max)
+		v->slot_bytes = v->slot_bytes / 2 & ~63u;
+	while (v->slots > 4 && 2 * (uint64_t)v->slots * v->slot_bytes * links > v->register_max)
+		v->slots /= 2;
+	if (v->slots < (uint32_t)settings_int(v->env.settings, SETTING_VERBS_SLOTS))
+		pool_warn_memory(v, 2 * (size_t)links * (size_t)settings_int(v->env.settings, SETTING_VERBS_SLOTS) *
+				    (size_t)settings_int(v->env.settings, SETTING_VERBS_CHUNK));
 }
 
 /* Without a usable device the transport is open all the same and reaches nobody. */
@@ -63,6 +69,8 @@ static int verbs_start(struct verbs *v)
 	if (v->timer_fd < 0)
 		return error_sys(-errno, "timerfd_create");
 	rc = route_scan(v);
+	if (rc == 0)
+		verbs_fit_memory(v);
 	if (rc == 0)
 		rc = v->env.watch.add(v->env.watch.monitor, v->timer_fd, connect_on_timer, v);
 	if (rc == 0)
@@ -93,8 +101,6 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 	v->env = *env;
 	v->timer_fd = -1;
 	v->api = env->test ? env->test : &verbs_provider_real;
-	v->slots = (uint32_t)settings_int(env->settings, SETTING_VERBS_SLOTS);
-	v->slot_bytes = verbs_slot_bytes(v);
 	get_min = settings_int(env->settings, SETTING_VERBS_GET_MIN);
 	v->get_min = get_min > 0 ? (size_t)get_min : 1;
 	verbs_read_job(v);

@@ -199,6 +199,7 @@ struct verbs {
 	struct read_exposed *exposed[VERBS_EXPOSED_BUCKETS]; /* by cookie */
 	_Atomic int chores;          /* peers in ENDING */
 	size_t get_min;
+	size_t register_max;         /* bytes of messages registered at a time; 0: no limit */
 	bool warned_memory;
 };
 
