@@ -96,7 +96,7 @@ static void complete_error(struct verbs_link *l, const struct ibv_wc *wc, const 
 		peer_end(p, -EPIPE, "left");
 	else
 		peer_end(p, wc->status == IBV_WC_WR_FLUSH_ERR ? -ECONNRESET : -EIO, "rank %d cannot be reached (%s): %s", p->rank,
-			 what, status_text(wc->status));
+			 what, l->device->port_down ? event_text(IBV_EVENT_PORT_ERR) : status_text(wc->status));
 }
 
 static void complete_receive(struct verbs_device *d, const struct ibv_wc *wc, uint32_t link, uint32_t index)

@@ -45,6 +45,7 @@ static void device_on_event(struct verbs_device *d, struct ibv_async_event *e)
 		return;
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_PORT_ACTIVE:
+		d->port_down = e->event_type == IBV_EVENT_PORT_ERR;
 		log_warn(v->env.log, "verbs: %s port %d: %s", name, e->element.port_num, event_text(e->event_type));
 		return;
 	default: /* path migration, limits: of no meaning here; the list grows with the library */
