@@ -71,6 +71,8 @@ static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_VERBS_SRQ] = BOOL("verbs_srq", "1", "one receive queue for all connections where the adapter has it"),
 	[SETTING_VERBS_GET_MIN] = BYTES("verbs_get_min", 0, GIB, false, "32k",
 		"smallest message that the receiver reads from the sender's memory by RDMA"),
+	[SETTING_VERBS_TIMEOUT_MS] = INT("verbs_timeout_ms", "ms", 10, 60000, false, "8000",
+		"how long an RDMA adapter repeats a packet that is not acknowledged, about"),
 	[SETTING_START_TIMEOUT_MS] = INT("start_timeout_ms", "ms", 1, MS_MAX, false, "60000",
 		"how long the start waits for missing ranks"),
 	[SETTING_FINISH_TIMEOUT_MS] = INT("finish_timeout_ms", "ms", 0, MS_MAX, false, "30000",

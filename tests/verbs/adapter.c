@@ -610,6 +610,13 @@ static int fake_destroy_id(struct rdma_cm_id *base)
 	return 0;
 }
 
+static int fake_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t bytes)
+{
+	(void)id;
+	(void)value;
+	return level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_ACK_TIMEOUT && bytes == 1 ? 0 : -1;
+}
+
 static int fake_bind(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	(void)addr;
@@ -795,6 +802,7 @@ const struct verbs_provider adapter_provider = {
 	.destroy_event_channel = fake_destroy_events,
 	.create_id = fake_create_id,
 	.destroy_id = fake_destroy_id,
+	.set_option = fake_set_option,
 	.bind_addr = fake_bind,
 	.listen = fake_listen,
 	.get_src_port = fake_src_port,

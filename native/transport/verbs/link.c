@@ -50,6 +50,19 @@ bool peer_set_state(struct verbs_peer *p, enum peer_link_state to)
 	return true;
 }
 
+/* The time after which a packet is sent again, from the time after which the peer is given up: it is sent
+ * eight times. In steps of 4.096 us times powers of two. iWARP and old kernels go by their own times. */
+static void link_set_timeout(struct verbs_link *l)
+{
+	int64_t us = settings_int(l->verbs->env.settings, SETTING_VERBS_TIMEOUT_MS) * 1000 / 8;
+	uint8_t exponent = 8;
+
+	while (exponent < 22 && (INT64_C(4096) << (exponent + 1)) / 1000 <= us)
+		exponent++;
+	if (l->verbs->api->set_option(l->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &exponent, sizeof(exponent)))
+		log_debug(l->verbs->env.log, "verbs: the retry time cannot be set: %s", strerror(errno));
+}
+
 struct verbs_link *link_open(struct verbs *v, struct verbs_peer *p, struct rdma_cm_id *id, bool caller)
 {
 	struct verbs_link *l;
@@ -77,6 +90,7 @@ struct verbs_link *link_open(struct verbs *v, struct verbs_peer *p, struct rdma_
 	l->number = v->link_count;
 	l->gets_tail = &l->gets;
 	id->context = l;
+	link_set_timeout(l);
 	v->links[v->link_count++] = l;
 	p->link = l;
 	return l;

@@ -80,6 +80,7 @@ const struct verbs_provider verbs_provider_real = {
 	.destroy_event_channel = rdma_destroy_event_channel,
 	.create_id = rdma_create_id,
 	.destroy_id = rdma_destroy_id,
+	.set_option = rdma_set_option,
 	.bind_addr = rdma_bind_addr,
 	.listen = rdma_listen,
 	.get_src_port = rdma_get_src_port,

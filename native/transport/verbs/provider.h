@@ -57,6 +57,7 @@ struct verbs_provider {
 	int (*create_id)(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 			 enum rdma_port_space space);
 	int (*destroy_id)(struct rdma_cm_id *id);
+	int (*set_option)(struct rdma_cm_id *id, int level, int name, void *value, size_t bytes);
 	int (*bind_addr)(struct rdma_cm_id *id, struct sockaddr *addr);
 	int (*listen)(struct rdma_cm_id *id, int backlog);
 	uint16_t (*get_src_port)(struct rdma_cm_id *id);
