@@ -46,7 +46,7 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"polling between sched_yield calls before a waiting call sleeps"),
 	[SETTING_PROGRESS_THREAD] = BOOL("progress_thread", "0",
 		"a thread that makes progress while no call polls"),
-	[SETTING_TRANSPORTS] = TEXT("transports", 255, "self,shm",
+	[SETTING_TRANSPORTS] = TEXT("transports", 255, "self,shm,verbs",
 		"transports that may be used, best first, separated by commas"),
 	[SETTING_SHM_SLOTS] = INT("shm_slots", "count", 16, 65536, false, "256",
 		"packets that one shared-memory ring holds (a power of two)"),
@@ -58,6 +58,21 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"single-copy moves between processes (process_vm_readv): auto measures this host"),
 	[SETTING_CMA_MIN] = BYTES("cma_min", 0, GIB, true, "auto",
 		"smallest message that a single-copy move may carry"),
+	[SETTING_VERBS_DEVICE] = TEXT("verbs_device", 70, "",
+		"RDMA device to use, as name or name:port (ibv_devices lists them); empty: the one on the route to each peer"),
+	[SETTING_VERBS_GID_INDEX] = INT("verbs_gid_index", "count", 0, 65535, true, "auto",
+		"entry of the port's GID table whose address is to be used"),
+	[SETTING_VERBS_SLOTS] = INT("verbs_slots", "count", 4, 4096, false, "32",
+		"packets that a peer may send before this rank polls, and send buffers per connection (a power of two)"),
+	[SETTING_VERBS_CHUNK] = BYTES("verbs_chunk", 512, MIB, false, "8k",
+		"size of a packet buffer on an RDMA connection, header included"),
+	[SETTING_VERBS_INLINE] = BYTES("verbs_inline", 0, 4 * KIB, true, "auto",
+		"largest packet whose bytes go to the adapter with the work request; auto: what the adapter grants"),
+	[SETTING_VERBS_SRQ] = BOOL("verbs_srq", "1", "one receive queue for all connections where the adapter has it"),
+	[SETTING_VERBS_GET_MIN] = BYTES("verbs_get_min", 0, GIB, false, "32k",
+		"smallest message that the receiver reads from the sender's memory by RDMA"),
+	[SETTING_VERBS_TIMEOUT_MS] = INT("verbs_timeout_ms", "ms", 10, 60000, false, "8000",
+		"how long an RDMA adapter repeats a packet that is not acknowledged, about"),
 	[SETTING_START_TIMEOUT_MS] = INT("start_timeout_ms", "ms", 1, MS_MAX, false, "60000",
 		"how long the start waits for missing ranks"),
 	[SETTING_FINISH_TIMEOUT_MS] = INT("finish_timeout_ms", "ms", 0, MS_MAX, false, "30000",
@@ -87,7 +102,7 @@ struct settings {
 
 static bool is_power_of_two(enum setting id)
 {
-	return id == SETTING_SHM_SLOTS || id == SETTING_SHM_RING;
+	return id == SETTING_SHM_SLOTS || id == SETTING_SHM_RING || id == SETTING_VERBS_SLOTS;
 }
 
 const struct setting_info *setting_info(enum setting id)
@@ -371,13 +386,14 @@ int settings_set_pair(struct settings *s, enum settings_layer layer, const char 
 
 static bool is_setting_variable(const char *name)
 {
-	static const char *const others[] = {"IBVDEV_BUILD", "IBVDEV_LIBRARY", "IBVDEV_HOME", NULL};
+	static const char *const others[] = {"IBVDEV_BUILD", "IBVDEV_LIBRARY", "IBVDEV_HOME", "IBVDEV_VM", NULL};
 
 	for (int i = 0; others[i]; i++) {
 		if (strcmp(name, others[i]) == 0)
 			return false;
 	}
-	return strncmp(name, "IBVDEV_", 7) == 0 && strncmp(name, "IBVDEV_TEST_", 12) != 0;
+	return strncmp(name, "IBVDEV_", 7) == 0 && strncmp(name, "IBVDEV_TEST_", 12) != 0 &&
+	       strncmp(name, "IBVDEV_VM_", 10) != 0;
 }
 
 int settings_set_environment(struct settings *s)

@@ -25,12 +25,20 @@ enum setting {
 	SETTING_SPIN_US,           /* us of busy polling before yielding; auto */
 	SETTING_YIELD_US,          /* us of sched_yield before sleeping; auto */
 	SETTING_PROGRESS_THREAD,   /* bool */
-	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm" */
+	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs" */
 	SETTING_SHM_SLOTS,         /* count, power of two: control slots of a ring */
 	SETTING_SHM_RING,          /* bytes, power of two: data area of a ring */
 	SETTING_SHM_CHUNK,         /* bytes: largest piece that goes through the ring at once */
 	SETTING_CMA,               /* choice: auto, always, never */
 	SETTING_CMA_MIN,           /* bytes: smallest message that CMA may carry; auto */
+	SETTING_VERBS_DEVICE,      /* "name" or "name:port"; empty: any */
+	SETTING_VERBS_GID_INDEX,   /* entry of the port's GID table, auto */
+	SETTING_VERBS_SLOTS,       /* count: packets that a peer may send ahead */
+	SETTING_VERBS_CHUNK,       /* bytes of a packet, header included */
+	SETTING_VERBS_INLINE,      /* bytes: largest packet that is sent inline; auto */
+	SETTING_VERBS_SRQ,         /* bool: shared receive queue where there is one */
+	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is read by RDMA */
+	SETTING_VERBS_TIMEOUT_MS,  /* ms without acknowledgement until a peer is given up */
 	SETTING_START_TIMEOUT_MS,  /* ms until a missing rank fails the start */
 	SETTING_FINISH_TIMEOUT_MS, /* ms that close waits for sends to drain */
 	SETTING_FAULT_SCOPE,       /* choice: peer, job */
@@ -75,7 +83,7 @@ int settings_set(struct settings *s, enum settings_layer layer, const char *name
 /* "name=value" */
 int settings_set_pair(struct settings *s, enum settings_layer layer, const char *pair, const char *origin);
 /* Every IBVDEV_* variable of the environment.  Not settings and skipped: IBVDEV_BUILD,
- * IBVDEV_LIBRARY, IBVDEV_HOME, and whatever begins with IBVDEV_TEST_. */
+ * IBVDEV_LIBRARY, IBVDEV_HOME, IBVDEV_VM, and whatever begins with IBVDEV_TEST_ or IBVDEV_VM_. */
 int settings_set_environment(struct settings *s);
 
 int64_t settings_int(const struct settings *s, enum setting id);   /* INT, BYTES, BOOL, CHOICE (index); auto is -1 */

@@ -50,6 +50,8 @@ static void describe_transports(FILE *f, const struct settings *s)
 		for (char *line = strtok(more, "\n"); line; line = strtok(NULL, "\n"))
 			fprintf(f, "  %s\n", line);
 	}
+	for (int i = 0; transport_absent[i].name; i++)
+		fprintf(f, "  %-10s unavailable: %s\n", transport_absent[i].name, transport_absent[i].why);
 }
 
 static void describe_range(FILE *f, const struct setting_info *i)

@@ -4,8 +4,25 @@
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
+#ifdef HAVE_VERBS
+#include "transport/verbs/verbs.h"
+#endif
 
-const struct transport_ops *const transport_all[] = {&transport_self_ops, &transport_shm_ops, NULL};
+const struct transport_ops *const transport_all[] = {
+	&transport_self_ops,
+	&transport_shm_ops,
+#ifdef HAVE_VERBS
+	&transport_verbs_ops,
+#endif
+	NULL,
+};
+
+const struct transport_absent transport_absent[] = {
+#ifndef HAVE_VERBS
+	{"verbs", "this build was made without libibverbs-dev and librdmacm-dev"},
+#endif
+	{NULL, NULL},
+};
 
 const struct transport_ops *transport_find(const char *name)
 {

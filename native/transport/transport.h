@@ -188,6 +188,11 @@ struct transport_ops {
 
 /* All transports of this build, best first, NULL-terminated. */
 extern const struct transport_ops *const transport_all[];
+/* Those that this build lacks, and why; ends with a name of NULL. */
+struct transport_absent {
+	const char *name, *why;
+};
+extern const struct transport_absent transport_absent[];
 /* By name, or NULL. */
 const struct transport_ops *transport_find(const char *name);
 

@@ -36,6 +36,8 @@ deps_missing() {
 		deps_has_command ninja || echo ninja-build
 		deps_has_command pkg-config || echo pkg-config
 		deps_has_command python3 || echo python3
+		deps_has_library libibverbs || echo libibverbs-dev
+		deps_has_library librdmacm || echo librdmacm-dev
 		deps_has_jdk || echo default-jdk-headless
 		[ -e /usr/share/java/mpj.jar ] || echo libmpj-java
 		[ -e /usr/share/java/log4j-1.2.jar ] || echo liblog4j1.2-java

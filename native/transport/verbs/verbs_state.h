@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_TRANSPORT_VERBS_STATE_H
+#define IBVX_TRANSPORT_VERBS_STATE_H
+/*
+ * verbs_state: what the files of this folder share.
+ *
+ *   verbs.c     the seam's functions            address.c   our addresses, and which of a peer's we can reach
+ *   connect.c   RDMA CM: who calls whom         link.c      one connection's queue pair, buffers, states
+ *   device.c    what is opened once per adapter pool.c      registered memory
+ *   post.c      what goes out                   complete.c  what comes in
+ *   read.c      gets                            regcache.c  registrations of user memory
+ *   status.c    completion statuses in words    provider.c  the libraries
+ *
+ * Still to come, each beside what it resembles: write.c (rendezvous by RDMA write), exchange.c (connections
+ * by TCP instead of RDMA CM; it fills in a link as connect.c does).
+ *
+ * Everything is guarded by the core's lock, but verbs.chores and the stash of a device.
+ */
+#include <netinet/in.h>
+#include <stdatomic.h>
+
+#include "transport/transport.h"
+#include "transport/verbs/provider.h"
+#include "transport/verbs/regcache.h"
+
+#define VERBS_STASH 16
+#define VERBS_ADDRESSES_MAX 16u
+#define VERBS_QPN_BUCKETS 256u
+#define VERBS_EXPOSED_BUCKETS 256u
+
+struct verbs;
+struct verbs_link;
+struct verbs_get;
+struct read_exposed;
+
+/*
+ * A peer, and with it the connection to it.
+ *
+ *   IDLE --reserve--> RESOLVING --> CALLING --accepted--> UP
+ *   IDLE, AWAITED --their call--> ANSWERING --established, first packet seen--> UP
+ *   RESOLVING, CALLING --their call, and they are the higher rank--> ANSWERING
+ *   CALLING --refused: both called, and we are the lower rank--> AWAITED
+ *   any but DOWN --error, disconnected--> ENDING --completions delivered, core told--> DOWN
+ *   any --forget--> DOWN
+ */
+enum peer_link_state {
+	VERBS_IDLE,
+	VERBS_RESOLVING,
+	VERBS_CALLING,
+	VERBS_AWAITED,
+	VERBS_ANSWERING,
+	VERBS_UP,
+	VERBS_ENDING,
+	VERBS_DOWN,
+	VERBS_STATE_COUNT
+};
+
+/* Registered memory in equal pieces. */
+struct verbs_slab {
+	char *mem;
+	size_t bytes, piece_bytes;
+	uint32_t count;
+	struct ibv_mr *mr;
+};
+
+/* An address of this node behind which an RDMA device stands. */
+struct verbs_local {
+	struct sockaddr_storage addr;
+	struct rdma_cm_id *listener;
+	char device[64];
+	uint8_t port;
+	bool iwarp;
+};
+
+/* What a rank tells the others at the start. */
+struct verbs_address_entry {
+	uint8_t ip[16];      /* IPv4: the first four bytes */
+	uint16_t port;       /* network byte order, RDMA port space */
+	uint8_t family;      /* 4 or 6 */
+	uint8_t iwarp;
+};
+struct verbs_address_blob {
+	uint32_t slot_bytes; /* of a receive buffer */
+	uint32_t count;
+	struct verbs_address_entry entry[VERBS_ADDRESSES_MAX];
+};
+static_assert(sizeof(struct verbs_address_entry) == 20, "no padding");
+static_assert(sizeof(struct verbs_address_blob) == 8 + 20 * VERBS_ADDRESSES_MAX, "no padding");
+
+/* What the two ends of a connection tell each other in RDMA CM's private data; also in a refusal. */
+#define VERBS_HELLO_MAGIC 0x31584249u
+enum verbs_refusal { VERBS_WELCOME, VERBS_CROSSED, VERBS_STRANGER, VERBS_GONE };
+struct verbs_greeting {
+	uint32_t magic;
+	uint32_t rank;
+	uint8_t job[16];
+	uint16_t receives;   /* posted here for you */
+	uint16_t reads;      /* of yours that we answer at a time */
+	uint32_t refusal;
+};
+static_assert(sizeof(struct verbs_greeting) == 32, "fits the 56 bytes of a connection request");
+
+/* Packets between transports: hdr.kind is WIRE_NONE, hdr.ctl.id one of these. */
+enum verbs_own { VERBS_OWN_CREDIT, VERBS_OWN_HELLO, VERBS_OWN_LEAVE };
+
+struct verbs_device {
+	struct verbs *verbs;
+	struct verbs_device *_Atomic next;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct verbs_slab *srq_slabs;
+	uint32_t srq_slab_count, srq_slab_room, srq_room;
+	uint32_t srq_posted, srq_promised; /* buffers in the SRQ; credits given to peers */
+	int cq_room, cq_used;
+	bool iwarp, armed, broken, port_down;
+	bool inline_known;
+	uint32_t max_inline;
+	uint16_t reads_out, reads_in;      /* RDMA reads at a time per queue pair: as requester, as responder */
+	size_t max_read;
+	struct regcache regs;
+	struct verbs_link *by_qpn[VERBS_QPN_BUCKETS];
+	/* completions taken by ready() before poll(); guarded by stash_busy */
+	atomic_flag stash_busy;
+	int stash_at, stash_count;
+	struct ibv_wc stash[VERBS_STASH];
+};
+
+/* One attempt to connect, and what became of it. */
+struct verbs_link {
+	struct verbs *verbs;
+	struct verbs_peer *peer;     /* NULL: the attempt was given up */
+	struct verbs_device *device;
+	struct verbs_link *next_qpn;
+	struct rdma_cm_id *id;
+	struct ibv_qp *qp;
+	uint32_t number;             /* in verbs.links, and in work request ids */
+	bool caller;
+	bool established, greeted;   /* RDMA CM says so; the other side's first packet came */
+	uint32_t greetings;          /* repeated while nothing came back */
+	bool left;                   /* the peer said that it leaves */
+	bool dead;                   /* the queue pair was put into its error state */
+
+	struct verbs_slab tx, rx;    /* rx: empty with an SRQ */
+	uint32_t rx_count;
+	uint32_t entries;            /* of the completion queue, kept for this link */
+	uint32_t tx_head, tx_done;   /* packets posted, known to be done */
+	uint32_t unsignalled;
+	uint32_t credits, credits_max;
+	uint32_t owed;               /* receives that were posted again and not told to the peer */
+	uint32_t max_inline;
+
+	uint32_t reads, reads_max;   /* under way; allowed */
+	struct verbs_get *gets, **gets_tail; /* those with something left to post */
+};
+
+struct verbs_peer {
+	struct verbs *verbs;
+	int rank;
+	enum peer_link_state state;
+	struct verbs_link *link;
+	int local;                   /* index into verbs.locals; -1: out of reach */
+	struct sockaddr_storage remote;
+	uint32_t slot_bytes;         /* the smaller of ours and theirs */
+	int end_code;                /* ENDING */
+	int64_t end_ns;              /* since when */
+	char *end_text;
+	uint64_t packets_out, packets_in, inlined, full_count, credit_packets, reads, read_bytes;
+};
+
+enum verbs_work { VERBS_WORK_RECV, VERBS_WORK_SEND, VERBS_WORK_READ };
+
+/* Names a work request: kind, link (or with an SRQ nothing), and what it is about. */
+static inline uint64_t verbs_work_id(enum verbs_work kind, uint32_t link, uint32_t value)
+{
+	return (uint64_t)kind << 60 | (uint64_t)(link & 0xfffffff) << 32 | value;
+}
+
+struct verbs {
+	struct transport base;
+	struct transport_env env;
+	const struct verbs_provider *api;
+	char *unusable;              /* why there is nothing here; NULL: usable */
+	bool leaving;
+	uint8_t job[16];
+	uint32_t slot_bytes, slots;
+	struct rdma_event_channel *events;
+	int timer_fd;
+	struct verbs_local locals[VERBS_ADDRESSES_MAX];
+	int local_count;
+	struct verbs_device *_Atomic devices;
+	struct verbs_peer *peers;    /* [size]; NULL before attach */
+	struct verbs_link **links;
+	uint32_t link_count, link_room;
+	struct verbs_get **gets;
+	uint32_t get_room, get_next;
+	struct read_exposed *exposed[VERBS_EXPOSED_BUCKETS]; /* by cookie */
+	_Atomic int chores;          /* peers in ENDING */
+	size_t get_min;
+	size_t register_max;         /* bytes of messages registered at a time; 0: no limit */
+	bool warned_memory;
+};
+
+/* --- route.c --- */
+/* Finds this node's addresses with RDMA devices, as the settings restrict them; listens on them if v->events. */
+int route_scan(struct verbs *v);
+void route_close(struct verbs *v);
+/* Writes the blob of address(). */
+int route_write(const struct verbs *v, void *out, size_t size);
+/* Chooses local and remote for p from what the peer wrote; false: none fits. */
+bool route_choose(const struct verbs *v, struct verbs_peer *p, const void *blob, size_t bytes);
+/* "10.77.0.1:4711" */
+const char *route_text(const struct sockaddr_storage *a, char *out, size_t size);
+
+/* --- device.c --- */
+/* The opened device behind this context; opens it. NULL with text. */
+struct verbs_device *device_get(struct verbs *v, struct ibv_context *context);
+void device_close(struct verbs_device *d);
+/* Room for one more link: entries in the completion queue, and with an SRQ receives. 0 or -errno. */
+int device_take_room(struct verbs_device *d, uint32_t entries, uint32_t *receives);
+void device_give_room(struct verbs_device *d, uint32_t entries, uint32_t receives);
+void device_arm(struct verbs_device *d);
+/* Lines for describe(). */
+size_t device_describe(const struct verbs_provider *api, char *out, size_t size);
+
+/* --- pool.c --- */
+int slab_open(struct verbs_slab *s, struct verbs_device *d, uint32_t count, size_t piece_bytes);
+void slab_close(struct verbs_slab *s, const struct verbs_provider *api);
+static inline char *slab_piece(const struct verbs_slab *s, uint32_t i)
+{
+	return s->mem + (size_t)i * s->piece_bytes;
+}
+/* A registration failed for lack of lockable memory: says so once. */
+void pool_warn_memory(struct verbs *v, size_t bytes);
+/* Puts receive buffer `index` of the link (or of its SRQ) into the queue. 0 or -errno. */
+int pool_post_receive(struct verbs_device *d, struct verbs_link *l, uint32_t index);
+/* The memory of a receive by the value in its work request id. */
+char *pool_receive(const struct verbs_device *d, const struct verbs_link *l, uint32_t index);
+
+/* --- link.c --- */
+/* A legal change of state, else logged and refused. */
+bool peer_set_state(struct verbs_peer *p, enum peer_link_state to);
+const char *peer_state_name(enum peer_link_state s);
+/* A link around an id; takes the id over only on success. NULL with text. */
+struct verbs_link *link_open(struct verbs *v, struct verbs_peer *p, struct rdma_cm_id *id, bool caller);
+/* Device, buffers, queue pair, receives: everything before connect or accept. 0 or -errno with text. */
+int link_build(struct verbs_link *l);
+/* Frees everything of an attempt; its completions, if any come, are ignored. */
+void link_close(struct verbs_link *l);
+/* No more traffic: the queue pair goes to its error state, the other side is told. */
+void link_kill(struct verbs_link *l);
+/* By number, by queue pair; NULL: given up. */
+struct verbs_link *link_at(const struct verbs *v, uint32_t number);
+struct verbs_link *link_of_qpn(const struct verbs_device *d, uint32_t qpn);
+/* The peer ends: what has arrived is delivered by the next poll, then the core is told. The first reason counts. */
+void peer_end(struct verbs_peer *p, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* --- connect.c --- */
+/* Starts to connect. 0 or -errno with text. */
+int connect_start(struct verbs_peer *p);
+/* The event channel is readable. */
+void connect_on_events(void *verbs);
+/* A caller has not been answered yet. */
+void connect_on_timer(void *verbs);
+/* An answering link got its first packet, or RDMA CM said that it stands. */
+void connect_maybe_up(struct verbs_link *l);
+
+/* --- post.c --- */
+int verbs_reserve(struct transport *t, int peer, size_t len, struct transport_slot *slot);
+void verbs_commit(struct transport *t, int peer, struct transport_slot *slot);
+void verbs_discard(struct transport *t, int peer, struct transport_slot *slot);
+bool verbs_drained(struct transport *t);
+/* A packet of our own; last: may use the slot and the credit that are kept back. False: no room. */
+bool post_own(struct verbs_link *l, enum verbs_own what, bool last);
+/* Returns credit by a packet of its own if enough has gathered. */
+void post_credit(struct verbs_link *l);
+
+/* --- complete.c --- */
+int verbs_poll(struct transport *t, int budget);
+bool verbs_ready(const struct transport *t);
+
+/* --- read.c --- */
+int verbs_expose(struct transport *t, int peer, uint64_t cookie, const void *base[2], const size_t len[2], void *desc);
+void verbs_unexpose(struct transport *t, int peer, uint64_t cookie);
+bool verbs_get_pays(const struct transport *t, int peer, size_t bytes);
+int verbs_get(struct transport *t, int peer, const struct transport_get *get);
+void verbs_get_cancel(struct transport *t, int peer, uint64_t cookie);
+void read_on_completion(struct verbs_link *l, uint32_t index, bool ok);
+/* Frees all gets. */
+void read_close(struct verbs *v);
+
+/* --- status.c --- */
+/* What a completion status means and what to check. */
+const char *status_text(enum ibv_wc_status status);
+/* "asynchronous event: port 1 went down" */
+const char *event_text(enum ibv_event_type type);
+
+#endif

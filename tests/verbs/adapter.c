@@ -1,0 +1,820 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapter.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define QUEUE_MAX 4096
+#define IDS_MAX 256
+
+struct queue {
+	struct ibv_wc wc[QUEUE_MAX];
+	int at, count;
+};
+struct fake_cq {
+	struct ibv_cq cq; /* first */
+	struct queue q;
+	bool armed;
+	int events;
+};
+struct receive {
+	uint64_t id, addr;
+	uint32_t len;
+};
+struct receives {
+	struct receive r[QUEUE_MAX];
+	int at, count;
+};
+struct fake_srq {
+	struct ibv_srq srq;
+	struct receives receives;
+};
+struct fake_id;
+struct fake_qp {
+	struct ibv_qp qp;
+	struct receives own;
+	struct fake_id *id;
+	bool error;
+	uint32_t room, outstanding, max_inline;
+	struct queue held;
+};
+struct fake_event {
+	struct fake_event *next;
+	struct rdma_cm_event e;
+	unsigned char data[64];
+};
+struct fake_channel {
+	struct rdma_event_channel c;
+	struct fake_event *head, **tail;
+};
+struct fake_id {
+	struct rdma_cm_id id;
+	struct fake_channel *channel;
+	struct fake_qp *qp;
+	struct fake_id *other; /* the end at the other side */
+	uint16_t port, target;
+	bool listening, connected;
+};
+
+struct adapter_faults adapter_faults;
+unsigned adapter_inlined, adapter_reads, adapter_requests;
+
+static struct ibv_device device = {.name = "fake0", .dev_name = "uverbs9"};
+static struct ibv_context context = {.device = &device, .async_fd = -1};
+static struct fake_id *ids[IDS_MAX];
+static struct fake_qp *qps[IDS_MAX];
+static int qp_count, live;
+static uint16_t next_port;
+static struct ibv_async_event async_event;
+static bool async_pending;
+
+int adapter_live(void)
+{
+	return live;
+}
+
+static void signal_fd(int fd)
+{
+	uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) < 0)
+		perror("eventfd");
+}
+
+static void drain_fd(int fd)
+{
+	uint64_t n;
+
+	while (read(fd, &n, sizeof(n)) > 0)
+		;
+}
+
+void adapter_reset(void)
+{
+	adapter_faults = (struct adapter_faults){.max_inline = 220};
+	adapter_inlined = adapter_reads = adapter_requests = 0;
+	memset(ids, 0, sizeof(ids));
+	memset(qps, 0, sizeof(qps));
+	qp_count = 0;
+	live = 0;
+	next_port = 100;
+	async_pending = false;
+	if (context.async_fd < 0)
+		context.async_fd = eventfd(0, EFD_NONBLOCK);
+	drain_fd(context.async_fd);
+}
+
+/* Every creation call asks; true: fail. */
+static bool fails(const char *name)
+{
+	adapter_faults.calls++;
+	if (adapter_faults.fail_call == 0 || --adapter_faults.fail_call > 0)
+		return false;
+	adapter_faults.failed = name;
+	errno = adapter_faults.fail_errno ? adapter_faults.fail_errno : EIO;
+	return true;
+}
+
+static void *make(size_t size)
+{
+	live++;
+	return calloc(1, size);
+}
+
+static void unmake(void *p)
+{
+	live--;
+	free(p);
+}
+
+/* --- devices --- */
+
+static int fake_available(void)
+{
+	return 0;
+}
+
+static int fake_getifaddrs(struct ifaddrs **list)
+{
+	static struct sockaddr_in loopback;
+	static struct ifaddrs one;
+
+	loopback = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	one = (struct ifaddrs){.ifa_name = (char *)"fake", .ifa_flags = IFF_UP, .ifa_addr = (struct sockaddr *)&loopback};
+	*list = &one;
+	return fails("getifaddrs") ? -1 : 0;
+}
+
+static void fake_freeifaddrs(struct ifaddrs *list)
+{
+	(void)list;
+}
+
+static int fake_query_device(struct ibv_context *c, struct ibv_device_attr *a)
+{
+	(void)c;
+	*a = (struct ibv_device_attr){.max_cqe = QUEUE_MAX, .max_srq = adapter_faults.no_srq ? 0 : 10, .max_srq_wr = QUEUE_MAX,
+				      .max_qp_rd_atom = 4, .max_qp_init_rd_atom = 4, .phys_port_cnt = 1};
+	return fails("query_device") ? EIO : 0;
+}
+
+static int fake_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a)
+{
+	(void)c;
+	(void)port;
+	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .max_msg_sz = 10000};
+	return 0;
+}
+
+static int fake_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid)
+{
+	static const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+
+	(void)c;
+	(void)port;
+	memset(gid, 0, sizeof(*gid));
+	if (index == 1)
+		memcpy(gid->raw, loopback, 16);
+	return 0;
+}
+
+static int fake_get_async(struct ibv_context *c, struct ibv_async_event *e)
+{
+	(void)c;
+	drain_fd(context.async_fd);
+	if (!async_pending) {
+		errno = EAGAIN;
+		return -1;
+	}
+	async_pending = false;
+	*e = async_event;
+	return 0;
+}
+
+static void fake_ack_async(struct ibv_async_event *e)
+{
+	(void)e;
+}
+
+void adapter_async(enum ibv_event_type type)
+{
+	async_event = (struct ibv_async_event){.event_type = type};
+	if (type == IBV_EVENT_QP_FATAL)
+		async_event.element.qp = adapter_qp(0);
+	async_pending = true;
+	signal_fd(context.async_fd);
+}
+
+/* --- objects --- */
+
+static struct ibv_pd *fake_alloc_pd(struct ibv_context *c)
+{
+	struct ibv_pd *pd = fails("alloc_pd") ? NULL : make(sizeof(*pd));
+
+	if (pd)
+		pd->context = c;
+	return pd;
+}
+
+static int fake_dealloc_pd(struct ibv_pd *pd)
+{
+	unmake(pd);
+	return 0;
+}
+
+static struct ibv_comp_channel *fake_create_channel(struct ibv_context *c)
+{
+	struct ibv_comp_channel *ch = fails("create_comp_channel") ? NULL : make(sizeof(*ch));
+
+	if (ch) {
+		ch->context = c;
+		ch->fd = eventfd(0, EFD_NONBLOCK);
+	}
+	return ch;
+}
+
+static int fake_destroy_channel(struct ibv_comp_channel *ch)
+{
+	close(ch->fd);
+	unmake(ch);
+	return 0;
+}
+
+static struct ibv_cq *fake_create_cq(struct ibv_context *c, int n, void *arg, struct ibv_comp_channel *ch, int vector)
+{
+	struct fake_cq *cq = fails("create_cq") ? NULL : make(sizeof(*cq));
+
+	(void)arg;
+	(void)vector;
+	if (!cq)
+		return NULL;
+	cq->cq.context = c;
+	cq->cq.channel = ch;
+	cq->cq.cqe = n;
+	return &cq->cq;
+}
+
+static int fake_destroy_cq(struct ibv_cq *cq)
+{
+	unmake(cq);
+	return 0;
+}
+
+static int fake_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **arg)
+{
+	uint64_t n;
+
+	(void)cq;
+	(void)arg;
+	return read(ch->fd, &n, sizeof(n)) > 0 ? 0 : -1;
+}
+
+static void fake_ack_cq(struct ibv_cq *cq, unsigned n)
+{
+	(void)cq;
+	(void)n;
+}
+
+static struct ibv_srq *fake_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+{
+	struct fake_srq *s = fails("create_srq") ? NULL : make(sizeof(*s));
+
+	(void)a;
+	if (s)
+		s->srq.pd = pd;
+	return s ? &s->srq : NULL;
+}
+
+static int fake_destroy_srq(struct ibv_srq *s)
+{
+	unmake(s);
+	return 0;
+}
+
+static struct ibv_mr *fake_reg(struct ibv_pd *pd, void *addr, size_t len, int access)
+{
+	static uint32_t key;
+	struct ibv_mr *mr;
+
+	(void)access;
+	if (adapter_faults.refuse_reg > 0) {
+		adapter_faults.refuse_reg--;
+		errno = ENOMEM;
+		return NULL;
+	}
+	mr = fails("reg_mr") ? NULL : make(sizeof(*mr));
+	if (mr)
+		*mr = (struct ibv_mr){.pd = pd, .addr = addr, .length = len, .lkey = ++key, .rkey = key};
+	return mr;
+}
+
+static int fake_dereg(struct ibv_mr *mr)
+{
+	unmake(mr);
+	return 0;
+}
+
+/* --- work --- */
+
+static void complete(struct ibv_cq *base, const struct ibv_wc *wc)
+{
+	struct fake_cq *cq = (struct fake_cq *)base;
+
+	cq->q.wc[(cq->q.at + cq->q.count++) % QUEUE_MAX] = *wc;
+	if (!cq->armed)
+		return;
+	cq->armed = false;
+	signal_fd(base->channel->fd);
+}
+
+static int fake_poll(struct ibv_cq *base, int n, struct ibv_wc *wc)
+{
+	struct fake_cq *cq = (struct fake_cq *)base;
+	int got = 0;
+
+	for (; got < n && cq->q.count > 0; got++, cq->q.count--)
+		wc[got] = cq->q.wc[cq->q.at++ % QUEUE_MAX];
+	cq->q.at %= QUEUE_MAX;
+	return got;
+}
+
+static int fake_notify_cq(struct ibv_cq *base, int solicited)
+{
+	(void)solicited;
+	((struct fake_cq *)base)->armed = true;
+	return 0;
+}
+
+static struct receives *receives_of(struct fake_qp *q)
+{
+	return q->qp.srq ? &((struct fake_srq *)q->qp.srq)->receives : &q->own;
+}
+
+static void receive_add(struct receives *rs, const struct ibv_recv_wr *wr)
+{
+	rs->r[(rs->at + rs->count++) % QUEUE_MAX] = (struct receive){wr->wr_id, wr->sg_list->addr, wr->sg_list->length};
+}
+
+static bool receive_take(struct receives *rs, struct receive *r)
+{
+	if (rs->count == 0)
+		return false;
+	*r = rs->r[rs->at++ % QUEUE_MAX];
+	rs->at %= QUEUE_MAX;
+	rs->count--;
+	return true;
+}
+
+/* Bytes arrive at q: false if no receive was posted. */
+static bool deliver(struct fake_qp *q, const void *bytes, uint32_t len)
+{
+	struct receive r;
+	struct ibv_wc wc = {.byte_len = len, .opcode = IBV_WC_RECV, .qp_num = q->qp.qp_num};
+
+	if (!receive_take(receives_of(q), &r) || len > r.len)
+		return false;
+	memcpy((void *)(uintptr_t)r.addr, bytes, len);
+	wc.wr_id = r.id;
+	complete(q->qp.recv_cq, &wc);
+	return true;
+}
+
+void adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to)
+{
+	if (!deliver((struct fake_qp *)to, bytes, len))
+		fprintf(stderr, "adapter: no receive for an injected packet\n");
+}
+
+static void qp_fail(struct fake_qp *q)
+{
+	struct receive r;
+	struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR, .qp_num = q->qp.qp_num};
+
+	if (q->error)
+		return;
+	q->error = true;
+	while (!q->qp.srq && receive_take(&q->own, &r)) {
+		wc.wr_id = r.id;
+		complete(q->qp.recv_cq, &wc);
+	}
+}
+
+static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct fake_qp *q = (struct fake_qp *)base, *to = q->id->other ? q->id->other->qp : NULL;
+	struct ibv_wc wc = {.wr_id = wr->wr_id, .qp_num = base->qp_num};
+
+	*bad = wr;
+	if (adapter_faults.post_error)
+		return adapter_faults.post_error;
+	if (q->error || !to || to->error) {
+		wc.status = q->error ? IBV_WC_WR_FLUSH_ERR : IBV_WC_RETRY_EXC_ERR;
+	} else if (adapter_faults.next_send) {
+		wc.status = adapter_faults.next_send;
+		adapter_faults.next_send = IBV_WC_SUCCESS;
+	} else if (wr->opcode == IBV_WR_RDMA_READ) {
+		memcpy((void *)(uintptr_t)wr->sg_list->addr, (const void *)(uintptr_t)wr->wr.rdma.remote_addr, wr->sg_list->length);
+		adapter_reads++;
+	} else if (!deliver(to, (const void *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length)) {
+		wc.status = IBV_WC_RNR_RETRY_EXC_ERR;
+	}
+	if ((wr->send_flags & IBV_SEND_INLINE) && wr->sg_list->length > q->max_inline)
+		return EINVAL;
+	adapter_inlined += (wr->send_flags & IBV_SEND_INLINE) != 0;
+	if (wc.status)
+		q->error = true;
+	else if (!(wr->send_flags & IBV_SEND_SIGNALED))
+		return 0;
+	if (adapter_faults.hold_sends && !wc.status)
+		q->held.wc[q->held.count++] = wc;
+	else
+		complete(base->send_cq, &wc);
+	return 0;
+}
+
+void adapter_release(void)
+{
+	adapter_faults.hold_sends = false;
+	for (int i = 0; i < qp_count; i++) {
+		for (int k = 0; qps[i] && k < qps[i]->held.count; k++)
+			complete(qps[i]->qp.send_cq, &qps[i]->held.wc[k]);
+		if (qps[i])
+			qps[i]->held.count = 0;
+	}
+}
+
+static int fake_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)bad;
+	if (fails("post_recv"))
+		return errno;
+	receive_add(&((struct fake_qp *)base)->own, wr);
+	return 0;
+}
+
+static int fake_post_srq(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)bad;
+	if (fails("post_srq_recv"))
+		return errno;
+	receive_add(&((struct fake_srq *)base)->receives, wr);
+	return 0;
+}
+
+static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
+{
+	(void)mask;
+	if (a->qp_state == IBV_QPS_ERR)
+		qp_fail((struct fake_qp *)base);
+	return 0;
+}
+
+struct ibv_qp *adapter_qp(int n)
+{
+	return n < qp_count && qps[n] ? &qps[n]->qp : NULL;
+}
+
+/* --- connections --- */
+
+static struct rdma_event_channel *fake_create_events(void)
+{
+	struct fake_channel *c = fails("create_event_channel") ? NULL : make(sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->c.fd = eventfd(0, EFD_NONBLOCK);
+	c->tail = &c->head;
+	return &c->c;
+}
+
+static void fake_destroy_events(struct rdma_event_channel *base)
+{
+	struct fake_channel *c = (struct fake_channel *)base;
+
+	while (c->head) {
+		struct fake_event *e = c->head;
+
+		c->head = e->next;
+		free(e);
+	}
+	close(c->c.fd);
+	unmake(c);
+}
+
+static void tell(struct fake_id *to, enum rdma_cm_event_type type, int status, const void *data, size_t len)
+{
+	struct fake_event *e = calloc(1, sizeof(*e));
+
+	e->e.id = &to->id;
+	e->e.event = type;
+	e->e.status = status;
+	if (len) {
+		memcpy(e->data, data, len);
+		e->e.param.conn.private_data = e->data;
+		e->e.param.conn.private_data_len = (uint8_t)len;
+	}
+	*to->channel->tail = e;
+	to->channel->tail = &e->next;
+	signal_fd(to->channel->c.fd);
+}
+
+static int fake_create_id(struct rdma_event_channel *c, struct rdma_cm_id **id, void *arg, enum rdma_port_space ps)
+{
+	struct fake_id *n = fails("create_id") ? NULL : make(sizeof(*n));
+
+	if (!n)
+		return -1;
+	n->channel = (struct fake_channel *)c;
+	n->id = (struct rdma_cm_id){.context = arg, .channel = c, .ps = ps, .port_num = 1};
+	for (int i = 0; i < IDS_MAX; i++) {
+		if (ids[i])
+			continue;
+		ids[i] = n;
+		break;
+	}
+	*id = &n->id;
+	return 0;
+}
+
+static void fake_destroy_qp(struct rdma_cm_id *base)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	for (int i = 0; i < qp_count; i++) {
+		if (qps[i] == id->qp)
+			qps[i] = NULL;
+	}
+	unmake(id->qp);
+	id->qp = NULL;
+	base->qp = NULL;
+}
+
+static int fake_disconnect(struct rdma_cm_id *base)
+{
+	struct fake_id *id = (struct fake_id *)base, *other = id->other;
+
+	if (!id->connected)
+		return -1;
+	id->connected = false;
+	if (id->qp)
+		qp_fail(id->qp);
+	if (other) {
+		tell(other, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
+		tell(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
+	}
+	return 0;
+}
+
+void adapter_disconnect_all(void)
+{
+	for (int i = 0; i < IDS_MAX; i++) {
+		if (ids[i] && ids[i]->connected)
+			tell(ids[i], RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
+	}
+}
+
+static int fake_destroy_id(struct rdma_cm_id *base)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	fake_disconnect(base);
+	if (id->other) {
+		if (!id->other->connected && id->other->qp)
+			tell(id->other, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
+		id->other->other = NULL;
+	}
+	for (struct fake_event **at = &id->channel->head; *at;) {
+		struct fake_event *e = *at;
+
+		if (e->e.id != base) {
+			at = &e->next;
+			continue;
+		}
+		*at = e->next;
+		free(e);
+	}
+	id->channel->tail = &id->channel->head;
+	while (*id->channel->tail)
+		id->channel->tail = &(*id->channel->tail)->next;
+	for (int i = 0; i < IDS_MAX; i++) {
+		if (ids[i] == id)
+			ids[i] = NULL;
+	}
+	unmake(id);
+	return 0;
+}
+
+static int fake_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t bytes)
+{
+	(void)id;
+	(void)value;
+	return level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_ACK_TIMEOUT && bytes == 1 ? 0 : -1;
+}
+
+static int fake_bind(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	(void)addr;
+	if (fails("bind_addr"))
+		return -1;
+	device.transport_type = adapter_faults.iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+	id->verbs = &context;
+	return 0;
+}
+
+static int fake_listen(struct rdma_cm_id *base, int backlog)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	(void)backlog;
+	if (fails("listen"))
+		return -1;
+	id->listening = true;
+	id->port = htons(++next_port);
+	return 0;
+}
+
+static uint16_t fake_src_port(struct rdma_cm_id *id)
+{
+	return ((struct fake_id *)id)->port;
+}
+
+static int fake_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, struct sockaddr *dst, int ms)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	(void)src;
+	(void)ms;
+	if (fails("resolve_addr"))
+		return -1;
+	id->target = ((struct sockaddr_in *)(void *)dst)->sin_port;
+	base->verbs = &context;
+	tell(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL, 0);
+	return 0;
+}
+
+static int fake_resolve_route(struct rdma_cm_id *id, int ms)
+{
+	(void)ms;
+	if (fails("resolve_route"))
+		return -1;
+	tell((struct fake_id *)id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL, 0);
+	return 0;
+}
+
+static int fake_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+	static uint32_t number = 16;
+	struct fake_id *id = (struct fake_id *)base;
+	struct fake_qp *q;
+
+	if (a->cap.max_inline_data > adapter_faults.max_inline) {
+		errno = EINVAL;
+		return -1;
+	}
+	q = fails("create_qp") ? NULL : make(sizeof(*q));
+	if (!q)
+		return -1;
+	q->qp = (struct ibv_qp){.context = &context, .pd = pd, .send_cq = a->send_cq, .recv_cq = a->recv_cq, .srq = a->srq,
+				.qp_num = ++number};
+	q->max_inline = a->cap.max_inline_data;
+	q->id = id;
+	id->qp = q;
+	base->qp = &q->qp;
+	qps[qp_count++] = q;
+	return 0;
+}
+
+static int fake_connect(struct rdma_cm_id *base, struct rdma_conn_param *p)
+{
+	struct fake_id *id = (struct fake_id *)base;
+	struct rdma_cm_id *fresh;
+
+	if (fails("connect"))
+		return -1;
+	adapter_requests++;
+	for (int i = 0; i < IDS_MAX; i++) {
+		struct fake_id *l = ids[i];
+		int calls = adapter_faults.fail_call;
+
+		if (!l || !l->listening || l->port != id->target)
+			continue;
+		adapter_faults.fail_call = 0;
+		fake_create_id(&l->channel->c, &fresh, l->id.context, l->id.ps);
+		adapter_faults.fail_call = calls;
+		fresh->verbs = &context;
+		((struct fake_id *)fresh)->other = id;
+		id->other = (struct fake_id *)fresh;
+		tell((struct fake_id *)fresh, RDMA_CM_EVENT_CONNECT_REQUEST, 0, p->private_data, p->private_data_len);
+		return 0;
+	}
+	tell(id, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
+	return 0;
+}
+
+static int fake_accept(struct rdma_cm_id *base, struct rdma_conn_param *p)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	if (fails("accept") || !id->other)
+		return -1;
+	id->connected = id->other->connected = true;
+	tell(id->other, RDMA_CM_EVENT_ESTABLISHED, 0, p->private_data, p->private_data_len);
+	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
+	return 0;
+}
+
+static int fake_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	if (id->other) {
+		tell(id->other, RDMA_CM_EVENT_REJECTED, 28, data, len);
+		id->other->other = NULL;
+		id->other = NULL;
+	}
+	return 0;
+}
+
+static int fake_notify(struct rdma_cm_id *id, enum ibv_event_type type)
+{
+	(void)id;
+	(void)type;
+	return 0;
+}
+
+static int fake_get_event(struct rdma_event_channel *base, struct rdma_cm_event **out)
+{
+	struct fake_channel *c = (struct fake_channel *)base;
+	struct fake_event *e = c->head;
+
+	drain_fd(base->fd);
+	if (!e) {
+		errno = EAGAIN;
+		return -1;
+	}
+	c->head = e->next;
+	if (!c->head)
+		c->tail = &c->head;
+	*out = &e->e;
+	return 0;
+}
+
+static int fake_ack_event(struct rdma_cm_event *e)
+{
+	free((char *)e - offsetof(struct fake_event, e));
+	return 0;
+}
+
+const struct verbs_provider adapter_provider = {
+	.available = fake_available,
+	.getifaddrs = fake_getifaddrs,
+	.freeifaddrs = fake_freeifaddrs,
+	.query_device = fake_query_device,
+	.query_port = fake_query_port,
+	.query_gid = fake_query_gid,
+	.get_async_event = fake_get_async,
+	.ack_async_event = fake_ack_async,
+	.alloc_pd = fake_alloc_pd,
+	.dealloc_pd = fake_dealloc_pd,
+	.create_comp_channel = fake_create_channel,
+	.destroy_comp_channel = fake_destroy_channel,
+	.create_cq = fake_create_cq,
+	.destroy_cq = fake_destroy_cq,
+	.get_cq_event = fake_get_cq_event,
+	.ack_cq_events = fake_ack_cq,
+	.create_srq = fake_create_srq,
+	.destroy_srq = fake_destroy_srq,
+	.reg_mr = fake_reg,
+	.dereg_mr = fake_dereg,
+	.post_send = fake_post_send,
+	.post_recv = fake_post_recv,
+	.post_srq_recv = fake_post_srq,
+	.poll_cq = fake_poll,
+	.req_notify_cq = fake_notify_cq,
+	.modify_qp = fake_modify,
+	.create_event_channel = fake_create_events,
+	.destroy_event_channel = fake_destroy_events,
+	.create_id = fake_create_id,
+	.destroy_id = fake_destroy_id,
+	.set_option = fake_set_option,
+	.bind_addr = fake_bind,
+	.listen = fake_listen,
+	.get_src_port = fake_src_port,
+	.resolve_addr = fake_resolve_addr,
+	.resolve_route = fake_resolve_route,
+	.create_qp = fake_create_qp,
+	.destroy_qp = fake_destroy_qp,
+	.connect = fake_connect,
+	.accept = fake_accept,
+	.reject = fake_reject,
+	.disconnect = fake_disconnect,
+	.notify = fake_notify,
+	.get_cm_event = fake_get_event,
+	.ack_cm_event = fake_ack_event,
+};

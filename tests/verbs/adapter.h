@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_VERBS_ADAPTER_H
+#define TESTS_VERBS_ADAPTER_H
+/*
+ * adapter: doubles of every libibverbs and librdmacm call, around one adapter in memory.
+ *
+ * Both ends of a connection live in this process.  Sends arrive at once; completions wait in their queue.
+ * A test can make any creation call fail, hold send completions back, and end work with any status.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/verbs/provider.h"
+
+extern const struct verbs_provider adapter_provider;
+
+struct adapter_faults {
+	int fail_call;             /* the n-th creation call from now fails with fail_errno; 0: none */
+	int fail_errno;
+	int calls;                 /* creation calls so far */
+	const char *failed;        /* the name of the call that failed */
+	int refuse_reg;            /* registrations that fail with ENOMEM from now on */
+	bool hold_sends;           /* successful sends complete only at adapter_release() */
+	int post_error;            /* post_send returns this */
+	bool no_srq, iwarp;
+	uint32_t max_inline;       /* create_qp refuses more */
+	enum ibv_wc_status next_send; /* the next send ends so, its data is lost; 0: success */
+};
+extern struct adapter_faults adapter_faults;
+
+/* Forgets faults; every object must be gone. */
+void adapter_reset(void);
+/* Objects that were created and not destroyed. */
+int adapter_live(void);
+/* Held sends complete. */
+void adapter_release(void);
+/* An asynchronous event of the device. */
+void adapter_async(enum ibv_event_type type);
+/* Ends all connections without a word, as a dying peer does. */
+void adapter_disconnect_all(void);
+/* Inserts a packet of so many raw bytes into the receive queue of every connected queue pair but those of `not_of`. */
+void adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to);
+/* The queue pairs made, in order; NULL behind the last. */
+struct ibv_qp *adapter_qp(int n);
+/* Sends with inline data, RDMA reads and connection requests seen. */
+extern unsigned adapter_inlined, adapter_reads, adapter_requests;
+
+#endif

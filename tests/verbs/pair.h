@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_VERBS_PAIR_H
+#define TESTS_VERBS_PAIR_H
+/* pair: two verbs transports in this process, joined by the adapter's doubles, and what they told their cores. */
+#include "adapter.h"
+#include "transport/verbs/verbs.h"
+
+#define PAIR_WATCHES 16
+#define PAIR_PACKETS 4096
+
+struct side {
+	struct transport *t;
+	struct transport_env env;
+	struct transport_bells bells;
+	struct {
+		int fd;
+		void (*fn)(void *arg);
+		void *arg;
+	} watch[PAIR_WATCHES];
+	int watch_count;
+	int packets;
+	uint64_t last_value;       /* ctl.value of the last packet */
+	bool in_order, whole;      /* values counted up by one; payloads held what they should */
+	int gets, get_error;
+	uint64_t get_cookie;
+	int downs, down_error;
+	int packets_at_down;
+	char why[512];
+};
+
+struct pair {
+	struct settings *settings;
+	struct log log;
+	struct side side[2];
+	int rank[2];
+};
+
+/* Opens, exchanges, attaches. settings: "name=value" strings, NULL at the end, or NULL. */
+void pair_open(struct pair *p, const char *const *settings);
+void pair_close(struct pair *p);
+/* Until nothing happens any more. */
+void pair_run(struct pair *p);
+/* Sends one packet of len payload bytes whose ctl.value is `value`: what reserve() says. */
+int pair_send(struct pair *p, int from, uint64_t value, size_t len);
+/* Sends until it is accepted, running both; false: never. */
+bool pair_send_until(struct pair *p, int from, uint64_t value, size_t len);
+
+#endif

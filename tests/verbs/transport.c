@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: MIT */
+/* The transport verbs over doubles: connecting, credit, gets, and every way in which they fail. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "pair.h"
+#include "transport/verbs/verbs_state.h"
+
+#define OPS transport_verbs_ops
+
+static int setup(void **state)
+{
+	(void)state;
+	adapter_reset();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return adapter_live() ? -1 : 0;
+}
+
+static void expect_good(const struct side *s, int packets)
+{
+	assert_int_equal(s->packets, packets);
+	assert_true(s->in_order);
+	assert_true(s->whole);
+	assert_int_equal(s->downs, 0);
+}
+
+static void test_connects_when_first_used(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_true(OPS.reaches(p.side[0].t, 1));
+	assert_false(OPS.reaches(p.side[0].t, 0));
+	pair_run(&p);
+	assert_null(adapter_qp(0)); /* nobody has talked */
+	assert_int_equal(pair_send(&p, 0, 1, 100), -EAGAIN);
+	pair_run(&p);
+	assert_int_equal(pair_send(&p, 0, 1, 100), 0);
+	assert_int_equal(pair_send(&p, 1, 1, 0), 0);
+	pair_run(&p);
+	expect_good(&p.side[0], 1);
+	expect_good(&p.side[1], 1);
+	assert_int_equal(adapter_requests, 1);
+	pair_close(&p);
+}
+
+/* Both call; the call of the higher rank stands, whoever was first. */
+static void test_two_calls_become_one_connection(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		struct pair p;
+
+		adapter_reset();
+		pair_open(&p, NULL);
+		assert_int_equal(pair_send(&p, first, 1, 10), -EAGAIN);
+		assert_int_equal(pair_send(&p, 1 - first, 1, 10), -EAGAIN);
+		pair_run(&p);
+		assert_int_equal(adapter_requests, 2);
+		for (uint64_t v = 1; v <= 200; v++) {
+			assert_true(pair_send_until(&p, 0, v, 10));
+			assert_true(pair_send_until(&p, 1, v, 300));
+		}
+		pair_run(&p);
+		expect_good(&p.side[0], 200);
+		expect_good(&p.side[1], 200);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
+static void test_streams_of_all_sizes(void **state)
+{
+	static const char *const variants[][4] = {
+		{NULL}, {"verbs_srq=0", NULL}, {"verbs_slots=4", "verbs_chunk=512", NULL}, {"verbs_inline=0", "verbs_slots=8", NULL}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+		struct pair p;
+		size_t max;
+
+		adapter_reset();
+		pair_open(&p, variants[i]);
+		max = OPS.payload_max(p.side[0].t, 1);
+		for (uint64_t v = 1; v <= 500; v++)
+			assert_true(pair_send_until(&p, 1, v, v * 37 % (max + 1)));
+		pair_run(&p);
+		expect_good(&p.side[0], 500);
+		assert_true(i == 3 ? adapter_inlined == 0 : adapter_inlined > 0);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
+/* A receiver that does not poll stops the sender, and credit starts it again. */
+static void test_credit_bounds_the_sender(void **state)
+{
+	static const char *const settings[] = {"verbs_slots=8", NULL};
+	struct pair p;
+	int sent = 1;
+
+	(void)state;
+	pair_open(&p, settings);
+	assert_true(pair_send_until(&p, 0, 1, 8));
+	pair_run(&p);
+	for (uint64_t v = 2; pair_send(&p, 0, v, 8) == 0; v++) {
+		sent++;
+		assert_true(sent < 20);
+		OPS.poll(p.side[0].t, 32); /* sends complete; nothing comes back */
+	}
+	assert_int_equal(p.side[1].packets, 1);
+	pair_run(&p);
+	assert_int_equal(p.side[1].packets, sent);
+	assert_int_equal(pair_send(&p, 0, (uint64_t)sent + 1, 8), 0);
+	pair_run(&p);
+	expect_good(&p.side[1], sent + 1);
+	pair_close(&p);
+}
+
+/* Send completions that do not come stop it, too, and drained() waits for them. */
+static void test_full_send_queue(void **state)
+{
+	static const char *const settings[] = {"verbs_slots=8", NULL};
+	struct pair p;
+	uint64_t v = 1;
+
+	(void)state;
+	pair_open(&p, settings);
+	assert_true(pair_send_until(&p, 0, v++, 8));
+	pair_run(&p);
+	adapter_faults.hold_sends = true;
+	while (pair_send(&p, 0, v, 8) == 0) {
+		v++;
+		assert_true(v < 20);
+		pair_run(&p);
+	}
+	assert_false(OPS.drained(p.side[0].t));
+	adapter_release();
+	pair_run(&p);
+	assert_int_equal(pair_send(&p, 0, v++, 8), 0);
+	for (int i = 0; i < 3 && !OPS.drained(p.side[0].t); i++)
+		pair_run(&p);
+	assert_true(OPS.drained(p.side[0].t));
+	pair_run(&p);
+	expect_good(&p.side[1], (int)v - 1);
+	pair_close(&p);
+}
+
+static void test_post_error_ends_the_peer(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_true(pair_send_until(&p, 0, 1, 8));
+	pair_run(&p);
+	adapter_faults.post_error = ENOMEM;
+	pair_send(&p, 0, 2, 8);
+	pair_run(&p);
+	assert_int_equal(p.side[0].downs, 1);
+	assert_int_equal(p.side[0].down_error, -EIO);
+	assert_non_null(strstr(p.side[0].why, "rank 1"));
+	assert_int_equal(p.side[1].downs, 1);
+	pair_close(&p);
+}
+
+static void test_every_status_ends_the_peer_once(void **state)
+{
+	(void)state;
+	for (int status = IBV_WC_LOC_LEN_ERR; status <= IBV_WC_GENERAL_ERR; status++) {
+		struct pair p;
+
+		adapter_reset();
+		pair_open(&p, NULL);
+		assert_true(pair_send_until(&p, 0, 1, 8));
+		pair_run(&p);
+		/* what the other had sent before counts */
+		for (uint64_t v = 1; v <= 5; v++)
+			assert_int_equal(pair_send(&p, 1, v, 8), 0);
+		adapter_faults.next_send = (enum ibv_wc_status)status;
+		assert_int_equal(pair_send(&p, 0, 2, 8), 0);
+		pair_run(&p);
+		pair_run(&p);
+		assert_int_equal(p.side[0].downs, 1);
+		assert_int_equal(p.side[0].packets_at_down, 5);
+		assert_non_null(strstr(p.side[0].why, "rank 1"));
+		assert_non_null(strstr(p.side[0].why, status_text((enum ibv_wc_status)status)));
+		assert_int_equal(p.side[1].downs, 1);
+		assert_int_equal(pair_send(&p, 0, 3, 8), -ECONNRESET);
+		assert_true(OPS.drained(p.side[0].t));
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
+/* Each creation call fails in its turn: nothing leaks, nothing hangs, who cannot talk is told why. */
+static void fail_in_turn(const char *const *settings, bool iwarp)
+{
+	bool failed = true;
+
+	for (int n = 1; failed; n++) {
+		struct pair p;
+		bool sent;
+
+		adapter_reset();
+		adapter_faults.iwarp = iwarp;
+		adapter_faults.fail_call = n;
+		pair_open(&p, settings);
+		sent = OPS.reaches(p.side[0].t, 1) && pair_send_until(&p, 0, 1, 8);
+		pair_run(&p);
+		failed = adapter_faults.failed != NULL;
+		if (!sent && OPS.reaches(p.side[0].t, 1)) {
+			assert_true(p.side[0].downs <= 1);
+			assert_true(p.side[0].downs == 1 || pair_send(&p, 0, 1, 8) != -EAGAIN);
+			if (p.side[0].downs)
+				assert_non_null(strstr(p.side[0].why, "rank"));
+		}
+		if (sent && p.side[0].downs == 0 && p.side[1].downs == 0)
+			assert_int_equal(p.side[1].packets, 1);
+		assert_true(sent || failed);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
+static void test_creation_calls_fail_in_turn(void **state)
+{
+	static const char *const small[] = {"verbs_slots=4", NULL}, *const no_srq[] = {"verbs_slots=4", "verbs_srq=0", NULL};
+
+	(void)state;
+	fail_in_turn(small, false);
+	fail_in_turn(no_srq, true);
+}
+
+/* Short of locked memory: smaller pools, and it works all the same. */
+static void test_buffers_shrink(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	adapter_faults.refuse_reg = 2;
+	for (uint64_t v = 1; v <= 100; v++)
+		assert_true(pair_send_until(&p, 0, v, 100));
+	pair_run(&p);
+	expect_good(&p.side[1], 100);
+	pair_close(&p);
+}
+
+static void expose_and_get(struct pair *p, char *from, char *to, size_t head, size_t body, int expected)
+{
+	unsigned char desc[WIRE_RMA_MAX];
+	const void *base[2] = {from, from + head};
+	const size_t len[2] = {head, body};
+	struct transport_get get = {.cookie = 77, .desc = desc, .local = {{to, head}, {to + head, body}}};
+	int n = OPS.expose(p->side[0].t, 1, 5, base, len, desc);
+
+	assert_true(n > 0);
+	get.desc_bytes = (size_t)n;
+	assert_int_equal(OPS.get(p->side[1].t, 0, &get), expected);
+	pair_run(p);
+	OPS.unexpose(p->side[0].t, 1, 5);
+}
+
+static void test_gets(void **state)
+{
+	static char from[100000], to[100000];
+	struct pair p;
+	int live;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (char)(i * 7);
+	for (int iwarp = 0; iwarp < 2; iwarp++) {
+		adapter_reset();
+		adapter_faults.iwarp = iwarp;
+		pair_open(&p, NULL);
+		assert_true(pair_send_until(&p, 0, 1, 8));
+		pair_run(&p);
+		live = adapter_live();
+		memset(to, 0, sizeof(to));
+		expose_and_get(&p, from, to, 33333, sizeof(from) - 33333, 0);
+		assert_int_equal(p.side[1].gets, 1);
+		assert_int_equal(p.side[1].get_error, 0);
+		assert_int_equal(p.side[1].get_cookie, 77);
+		assert_memory_equal(from, to, sizeof(from));
+		assert_true(adapter_reads >= 10); /* the adapter moves 10,000 bytes at a time */
+		assert_int_equal(adapter_live(), live);
+		expose_and_get(&p, from, to, 0, 50000, 0);
+		expose_and_get(&p, from, to, 50000, 0, 0);
+		assert_int_equal(p.side[1].gets, 3);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
+static void test_gets_without_memory(void **state)
+{
+	static char from[100000], to[100000];
+	unsigned char desc[WIRE_RMA_MAX];
+	const void *base[2] = {from, from + 50000};
+	const size_t len[2] = {50000, 50000}, little[2] = {10, 0};
+	struct pair p;
+	int live;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_true(pair_send_until(&p, 0, 1, 8));
+	pair_run(&p);
+	live = adapter_live();
+	adapter_faults.refuse_reg = 1;
+	assert_int_equal(OPS.expose(p.side[0].t, 1, 5, base, len, desc), 0);
+	assert_int_equal(OPS.expose(p.side[0].t, 1, 5, base, little, desc), 0);
+	assert_int_equal(adapter_live(), live);
+	adapter_faults.fail_call = 4; /* two at the sender, then the receiver's second */
+	adapter_faults.fail_errno = ENOMEM;
+	expose_and_get(&p, from, to, 50000, 50000, -ENOMEM);
+	assert_int_equal(p.side[1].gets, 0);
+	assert_int_equal(adapter_live(), live);
+	pair_close(&p);
+}
+
+static void test_cancelled_gets(void **state)
+{
+	static char from[200000], to[200000];
+	unsigned char desc[WIRE_RMA_MAX];
+	const void *base[2] = {from, NULL};
+	const size_t len[2] = {sizeof(from), 0};
+	struct transport_get get = {.cookie = 9, .desc = desc, .local = {{to, sizeof(to)}, {NULL, 0}}};
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_true(pair_send_until(&p, 0, 1, 8));
+	pair_run(&p);
+	get.desc_bytes = (size_t)OPS.expose(p.side[0].t, 1, 5, base, len, desc);
+	assert_int_equal(OPS.get(p.side[1].t, 0, &get), 0);
+	OPS.get_cancel(p.side[1].t, 0, 9);
+	pair_run(&p);
+	assert_int_equal(p.side[1].gets, 0);
+	/* and one that the end of the peer interrupts: the core cancels it */
+	assert_int_equal(OPS.get(p.side[1].t, 0, &get), 0);
+	OPS.forget(p.side[1].t, 0);
+	OPS.get_cancel(p.side[1].t, 0, 9);
+	pair_run(&p);
+	assert_int_equal(p.side[1].gets, 0);
+	assert_int_equal(p.side[1].downs, 0); /* who gave up is not told */
+	assert_int_equal(p.side[0].downs, 1);
+	pair_close(&p);
+}
+
+static void test_a_failed_read_ends_the_peer(void **state)
+{
+	static char from[50000], to[50000];
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_true(pair_send_until(&p, 0, 1, 8));
+	pair_run(&p);
+	adapter_faults.next_send = IBV_WC_REM_ACCESS_ERR;
+	expose_and_get(&p, from, to, sizeof(from), 0, 0);
+	assert_int_equal(p.side[1].gets, 0);
+	assert_int_equal(p.side[1].downs, 1);
+	assert_non_null(strstr(p.side[1].why, status_text(IBV_WC_REM_ACCESS_ERR)));
+	pair_close(&p);
+}
+
+static void test_nonsense_from_the_wire(void **state)
+{
+	static const struct wire_hdr packets[] = {
+		{.kind = WIRE_EAGER, .len = 1000},                     /* says more than came */
+		{.kind = WIRE_EAGER, .stamp = 5000},                   /* more credit than there is */
+		{.kind = WIRE_NONE, .ctl = {.id = 99}},                /* no such packet */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct pair p;
+
+		adapter_reset();
+		pair_open(&p, NULL);
+		assert_true(pair_send_until(&p, 0, 1, 8));
+		pair_run(&p);
+		/* queue pair 1 is the answering side's, rank 1 */
+		adapter_inject(i < 3 ? (const void *)&packets[i] : "x", i < 3 ? sizeof(packets[i]) : 1, adapter_qp(1));
+		pair_run(&p);
+		assert_int_equal(p.side[1].downs, 1);
+		assert_int_equal(p.side[1].down_error, -EPROTO);
+		assert_int_equal(p.side[1].packets, 1);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
+static void test_deaths_and_farewells(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_true(pair_send_until(&p, 0, 1, 8));
+	pair_run(&p);
+	assert_int_equal(pair_send(&p, 0, 2, 8), 0);
+	adapter_disconnect_all();
+	pair_run(&p);
+	assert_int_equal(p.side[1].downs, 1);
+	assert_int_equal(p.side[1].down_error, -ECONNRESET);
+	assert_int_equal(p.side[1].packets_at_down, 2);
+	pair_close(&p);
+	assert_int_equal(adapter_live(), 0);
+
+	adapter_reset();
+	pair_open(&p, NULL);
+	assert_true(pair_send_until(&p, 0, 1, 8));
+	pair_run(&p);
+	assert_int_equal(pair_send(&p, 0, 2, 8), 0);
+	OPS.leave(p.side[0].t);
+	adapter_disconnect_all();
+	pair_run(&p);
+	assert_int_equal(p.side[1].packets_at_down, 2);
+	assert_int_equal(p.side[1].downs, 1);
+	assert_int_equal(p.side[1].down_error, -EPIPE);
+	pair_close(&p);
+}
+
+static void test_events_of_the_device(void **state)
+{
+	static const enum ibv_event_type deadly[] = {IBV_EVENT_DEVICE_FATAL, IBV_EVENT_CQ_ERR, IBV_EVENT_SRQ_ERR, IBV_EVENT_QP_FATAL};
+	static const enum ibv_event_type harmless[] = {IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE, IBV_EVENT_LID_CHANGE};
+
+	(void)state;
+	for (unsigned i = 0; i < 7; i++) {
+		struct pair p;
+
+		adapter_reset();
+		pair_open(&p, NULL);
+		assert_true(pair_send_until(&p, 0, 1, 8));
+		pair_run(&p);
+		adapter_async(i < 4 ? deadly[i] : harmless[i - 4]);
+		pair_run(&p);
+		assert_int_equal(p.side[0].downs, i < 4 ? 1 : 0);
+		assert_int_equal(p.side[1].downs, i < 4 ? 1 : 0);
+		if (i < 4)
+			assert_non_null(strstr(p.side[0].why, event_text(deadly[i])));
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
+/* A sleeper is woken through the completion channel, and only when asked for. */
+static void test_arming(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_true(pair_send_until(&p, 0, 1, 8));
+	pair_run(&p);
+	assert_false(OPS.ready(p.side[1].t));
+	OPS.arm(p.side[1].t);
+	assert_int_equal(pair_send(&p, 0, 2, 8), 0);
+	assert_true(OPS.ready(p.side[1].t)); /* takes it into the stash */
+	assert_int_equal(p.side[1].packets, 1);
+	pair_run(&p);
+	expect_good(&p.side[1], 2);
+	pair_close(&p);
+}
+
+static void test_wanted_device(void **state)
+{
+	static const struct {
+		const char *setting;
+		bool there;
+	} cases[] = {{"verbs_device=fake0", true},  {"verbs_device=fake0:1", true}, {"verbs_device=fake0:2", false},
+		     {"verbs_device=fake", false},  {"verbs_device=fake01", false}, {"verbs_gid_index=1", true},
+		     {"verbs_gid_index=0", false}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const settings[] = {cases[i].setting, NULL};
+		struct pair p;
+
+		adapter_reset();
+		pair_open(&p, settings);
+		assert_int_equal(OPS.reaches(p.side[0].t, 1), cases[i].there);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_connects_when_first_used),
+		TEST(test_two_calls_become_one_connection),
+		TEST(test_streams_of_all_sizes),
+		TEST(test_credit_bounds_the_sender),
+		TEST(test_full_send_queue),
+		TEST(test_post_error_ends_the_peer),
+		TEST(test_every_status_ends_the_peer_once),
+		TEST(test_creation_calls_fail_in_turn),
+		TEST(test_buffers_shrink),
+		TEST(test_gets),
+		TEST(test_gets_without_memory),
+		TEST(test_cancelled_gets),
+		TEST(test_a_failed_read_ends_the_peer),
+		TEST(test_nonsense_from_the_wire),
+		TEST(test_deaths_and_farewells),
+		TEST(test_events_of_the_device),
+		TEST(test_arming),
+		TEST(test_wanted_device),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
