@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 from support import IBVRUN, LauncherTest, alive, main, read, wait_for
@@ -210,6 +211,22 @@ class Jobs(LauncherTest):
         words = [set(re.findall(r"[0-9a-f]{32}|\b\d{4,5}\b", r[1])) for r in results]
         self.assertEqual([len(w) for w in words], [6, 6], results)  # id, secret, 4 ports
         self.assertFalse(words[0] & words[1])
+
+    def test_the_users_id_and_secret(self):
+        script = 'echo "<$IBVDEV_JOB_ID|$IBVDEV_JOB_SECRET>"'
+        for ident, shown in (("0123456789abcdefABCDEF0123456789", "0123456789abcdefABCDEF0123456789"),
+                             ("../x", r"\.\./x"), ("", "[0-9a-f]{32}")):
+            for secret in ("it's mine", ""):
+                out, _ = self.succeed(*self.sh_words(2, script),
+                                      env={"IBVDEV_JOB_ID": ident, "IBVDEV_JOB_SECRET": secret})
+                lines = sorted(set(out.splitlines()))
+                self.assertEqual(len(lines), 1, out)
+                self.assertRegex(lines[0], r"^<%s\|%s>$" % (shown, secret or "[0-9a-f]{32}"))
+
+    def test_an_id_that_is_none_removes_nothing(self):
+        with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="ibvdev-0123") as other:
+            self.succeed(*self.sh_words(1, "exit 0"), env={"IBVDEV_JOB_ID": "0123"})
+            self.assertTrue(os.path.exists(other.name))
 
     def test_bind(self):
         allowed = sorted(os.sched_getaffinity(0))

@@ -29,7 +29,7 @@ def main(script, argv):
         if opts.version:
             print("ibvrun (ibvdev) " + installation.version())
             return 0
-        job = Job()
+        job = Job(os.environ)
         ports = Ports(2 * opts.np if needs_ports(opts) else 0)
         try:
             if opts.dry_run:

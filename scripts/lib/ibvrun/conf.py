@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a job is made of before its first process: ids, ports, the conf file."""
 import os
+import re
 import secrets
 import socket
 import tempfile
@@ -55,11 +56,17 @@ def conf_lines_mxdev(np):
 
 
 class Job:
-    """Id, secret and the temporary folder of one job."""
+    """Id, secret and the temporary folder of one job.
 
-    def __init__(self):
-        self.id = secrets.token_hex(16)
-        self.secret = secrets.token_hex(16)
+    The user's values go to the ranks as they are: the library says what is wrong with them.  Files are named by,
+    and removed for, a well-formed id only.
+    """
+
+    def __init__(self, environ):
+        drawn = secrets.token_hex(16)
+        self.given_id = environ.get("IBVDEV_JOB_ID") or drawn
+        self.id = self.given_id if re.fullmatch("[0-9a-fA-F]{32}", self.given_id) else drawn
+        self.secret = environ.get("IBVDEV_JOB_SECRET") or secrets.token_hex(16)
         self.folder = None
 
     def write_conf(self, path, text):

@@ -37,7 +37,7 @@ def make(opts, job, installation, environ, ports, server_port):
 
 
 def _job_environ(job):
-    return {"IBVDEV_JOB_ID": job.id, "IBVDEV_JOB_SECRET": job.secret}
+    return {"IBVDEV_JOB_ID": job.given_id, "IBVDEV_JOB_SECRET": job.secret}
 
 
 class JavaSide:
