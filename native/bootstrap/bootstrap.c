@@ -73,7 +73,7 @@ static int open_tables(struct bootstrap *b)
 	b->conn_count = b->rank == 0 ? b->size : 1;
 	b->peers = calloc((size_t)b->size, sizeof(*b->peers));
 	b->conns = calloc((size_t)b->conn_count, sizeof(*b->conns));
-	b->polls = calloc((size_t)b->conn_count, sizeof(*b->polls));
+	b->polls = calloc(2 * (size_t)b->conn_count, sizeof(*b->polls));
 	if (!b->peers || !b->conns || !b->polls)
 		return error_set(-ENOMEM, "no memory for %d ranks", b->size);
 	for (int i = 0; i < b->conn_count; i++)

@@ -29,6 +29,10 @@
 #define DOOR_GUESTS_MAX 4096
 #define DOOR_GUEST_MS 5000
 #define DOOR_ACCEPTS_PER_TURN 64
+/* Whoever came less than this ago may still be about to speak: it does not give way to the next. */
+#define DOOR_YOUNG_MS 300
+/* How long other threads of this process may keep the descriptors that the job needs. */
+#define DOOR_STARVED_MS 1000
 
 enum guest_state { GUEST_NONE, GUEST_SILENT, GUEST_CHALLENGED, GUEST_REFUSED, GUEST_STATE_COUNT };
 
@@ -53,7 +57,9 @@ struct door {
 	struct address_listener *listener;
 	struct guest *guests;
 	int guest_max;
-	struct pollfd *polls; /* listeners, then guests, then the seated */
+	int poll_max;
+	struct pollfd *polls;   /* poll_max: listeners, then guests, then the seated; and as many for star_poll */
+	int64_t starved_deadline; /* 0: there are descriptors */
 	int64_t deadline;
 	int missing;
 	unsigned evictions;
@@ -246,18 +252,30 @@ static void door_admit(struct door *d, int fd)
 	guest_set_state(g, GUEST_SILENT);
 }
 
-/* No descriptors left: the silent have to go. */
+static bool guest_stays(const struct guest *g)
+{
+	return g->state == GUEST_CHALLENGED ||
+	       (g->state == GUEST_SILENT && deadline_left_ms(g->deadline) > DOOR_GUEST_MS - DOOR_YOUNG_MS);
+}
+
+/* No descriptors left (accept says so even if nobody waits): the silent have to go. */
 static void door_make_room(struct door *d)
 {
 	static const struct timespec moment = {.tv_nsec = 10 * CLOCK_NS_PER_MS};
-	int dropped = 0;
+	int dropped = 0, kept = 0;
 
 	for (int i = 0; i < d->guest_max; i++)
-		if (d->guests[i].state == GUEST_SILENT || d->guests[i].state == GUEST_REFUSED) {
+		if (guest_stays(&d->guests[i])) {
+			kept++;
+		} else if (d->guests[i].state != GUEST_NONE) {
 			guest_drop(&d->guests[i]);
 			dropped++;
 		}
-	log_warn(d->b->log, "bootstrap: out of file descriptors; dropped %d unproved connections", dropped);
+	if (dropped)
+		log_warn(d->b->log, "bootstrap: out of file descriptors; dropped %d unproved connections",
+			 dropped);
+	if (!dropped && !kept && !d->starved_deadline)
+		d->starved_deadline = deadline_after_ms(DOOR_STARVED_MS);
 	if (!dropped)
 		nanosleep(&moment, NULL);
 }
@@ -268,6 +286,7 @@ static void door_accept(struct door *d, int listen_fd)
 		int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
+			d->starved_deadline = 0;
 			door_admit(d, fd);
 			continue;
 		}
@@ -293,6 +312,8 @@ static int door_missing(struct door *d)
 			used += (size_t)n < sizeof(names) - used ? (size_t)n : 0;
 			named++;
 		}
+	if (d->starved_deadline)
+		return star_no_descriptors("rank 0 cannot let the other ranks in", d->missing + 1);
 	if (d->refused)
 		snprintf(refusals, sizeof(refusals), "; rank 0 refused %d connections, the last was %s",
 			 d->refused, d->last_refusal);
@@ -324,7 +345,7 @@ static int door_poll(struct door *d)
 	}
 	for (int i = 0; i < b->size; i++)
 		d->polls[n++] = (struct pollfd){.fd = b->conns[i].fd, .events = POLLIN};
-	return star_poll(d->polls, n, next);
+	return star_poll(d->polls, n, d->polls + d->poll_max, next);
 }
 
 /* The seated first: a slot that has died must not look taken. */
@@ -409,13 +430,15 @@ int door_meet(struct bootstrap *b, struct address_listener *listener, const char
 
 	d.guest_max = b->size + DOOR_GUESTS < DOOR_GUESTS_MAX ? b->size + DOOR_GUESTS : DOOR_GUESTS_MAX;
 	d.guests = calloc((size_t)d.guest_max, sizeof(*d.guests));
-	d.polls = calloc((size_t)(ADDRESS_MAX + d.guest_max + b->size), sizeof(*d.polls));
+	d.poll_max = ADDRESS_MAX + d.guest_max + b->size;
+	d.polls = calloc(2 * (size_t)d.poll_max, sizeof(*d.polls));
 	if (!d.guests || !d.polls)
 		err = star_fail(b, error_set(-ENOMEM, "no memory for %d ranks", b->size));
 	for (int i = 0; d.guests && i < d.guest_max; i++)
 		d.guests[i].conn.fd = -1;
 	while (!err && d.missing > 0) {
-		if (deadline_left_ms(d.deadline) == 0)
+		if (deadline_left_ms(d.deadline) == 0 ||
+		    (d.starved_deadline && deadline_left_ms(d.starved_deadline) == 0))
 			err = star_fail_all(b, door_missing(&d));
 		else
 			err = door_turn(&d);

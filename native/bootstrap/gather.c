@@ -100,7 +100,7 @@ static int gather_collect(struct gather *g)
 			b->polls[i] = (struct pollfd){.fd = b->conns[i].fd, .events = POLLIN};
 		if (deadline_left_ms(g->deadline) == 0)
 			return star_fail_all(b, gather_missing(g));
-		err = star_poll(b->polls, b->conn_count, g->deadline);
+		err = star_poll(b->polls, b->conn_count, b->polls + b->conn_count, g->deadline);
 		if (err < 0)
 			return star_fail_all(b, err);
 		for (int i = 0; i < b->conn_count; i++) {

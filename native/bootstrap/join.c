@@ -114,6 +114,8 @@ static int join_listen(struct bootstrap *b, struct address_listener *listener, i
 				 "another rank 0 with "
 				 "the same conf; end it, or give other ports",
 				 where, port);
+	if (err == -EMFILE)
+		err = star_no_descriptors("listening", b->size);
 	return err ? error_prefix(err, "rank 0 at %s", where) : 0;
 }
 

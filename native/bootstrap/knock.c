@@ -65,7 +65,7 @@ static int knock_connect(struct knocker *k, const struct address *a)
 	while (!err && !poll.revents) {
 		if (deadline_left_ms(deadline) == 0)
 			err = -ETIMEDOUT;
-		else if (star_poll(&poll, 1, deadline) < 0)
+		else if (star_poll(&poll, 1, NULL, deadline) < 0)
 			err = -EIO;
 	}
 	if (!err)
@@ -73,6 +73,8 @@ static int knock_connect(struct knocker *k, const struct address *a)
 	if (err) {
 		if (poll.fd >= 0)
 			close(poll.fd);
+		if (err == -EMFILE)
+			return star_no_descriptors("connecting to rank 0", 1);
 		address_text(a, text);
 		return knock_again(k, error_sys(err, "connecting to %s", text));
 	}
@@ -268,8 +270,11 @@ static int knock_given_up(struct knocker *k)
 	return error_set(-ETIMEDOUT,
 			 "rank 0 at %s did not let this rank in within %lld ms (start_timeout_ms), the last "
 			 "attempt: %s; check "
-			 "that rank 0 was started and that no firewall is between",
-			 k->where, (long long)k->b->timeout_ms, k->why[0] ? k->why : "cut short");
+			 "that rank 0 was started and that no firewall is between%s",
+			 k->where, (long long)k->b->timeout_ms, k->why[0] ? k->why : "cut short",
+			 k->last == -ECONNREFUSED
+				 ? ", or this rank has joined already (another job with the same conf?)"
+				 : "");
 }
 
 int knock(struct bootstrap *b, const char *host, int port, const char *where, const char *secret,

@@ -2,14 +2,17 @@
 #include "bootstrap/star.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/error.h"
 #include "bootstrap/deadline.h"
 
 #define STAR_VERDICT_MS 1000
+#define STAR_FD_SCAN 65536
 
 static const bool star_steps[STAR_STATE_COUNT][STAR_STATE_COUNT] = {
 	[STAR_NEW] = {[STAR_JOINED] = true, [STAR_FAILED] = true, [STAR_LEFT] = true},
@@ -136,16 +139,44 @@ void star_tell(struct bootstrap *b, enum message_kind kind, const void *body, si
 	}
 }
 
-int star_poll(struct pollfd *fds, int count, int64_t deadline)
+int star_no_descriptors(const char *what, int more)
 {
-	int n = poll(fds, (nfds_t)count, deadline_left_ms(deadline));
+	struct rlimit limit;
+	int open_count = 0;
 
-	if (n < 0 && errno != EINTR && errno != EAGAIN)
-		return error_sys(-errno, "waiting for the other ranks");
-	if (n < 0)
-		for (int i = 0; i < count; i++)
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return error_sys(-EMFILE, "%s", what);
+	for (int fd = 0; fd < STAR_FD_SCAN && (rlim_t)fd < limit.rlim_cur; fd++)
+		open_count += fcntl(fd, F_GETFD) >= 0;
+	return error_set(-EMFILE,
+			 "%s: this process has no file descriptor left: its limit RLIMIT_NOFILE is %llu, it needs "
+			 "at least %d; raise it (ulimit -n)",
+			 what, (unsigned long long)limit.rlim_cur, open_count + more);
+}
+
+int star_poll(struct pollfd *fds, int count, struct pollfd *live, int64_t deadline)
+{
+	int live_count = 0, n, err;
+
+	for (int i = 0; live && i < count; i++)
+		if (fds[i].fd >= 0)
+			live[live_count++] = fds[i];
+	n = live ? poll(live, (nfds_t)live_count, deadline_left_ms(deadline))
+		 : poll(fds, (nfds_t)count, deadline_left_ms(deadline));
+	err = n < 0 ? -errno : 0;
+	/* More are open than the limit allows: it was lowered meanwhile. */
+	if (err == -EINVAL)
+		return star_no_descriptors("waiting for the other ranks", 1);
+	if (err && err != -EINTR && err != -EAGAIN)
+		return error_sys(err, "waiting for the other ranks");
+	live_count = 0;
+	for (int i = 0; i < count; i++) {
+		if (err || fds[i].fd < 0)
 			fds[i].revents = 0;
-	return n < 0 ? 0 : n;
+		else if (live)
+			fds[i].revents = live[live_count++].revents;
+	}
+	return err ? 0 : n;
 }
 
 int star_flush(struct bootstrap *b, int64_t deadline, int *rank)
@@ -165,7 +196,7 @@ int star_flush(struct bootstrap *b, int64_t deadline, int *rank)
 		if (deadline_left_ms(deadline) == 0)
 			return error_set(-ETIMEDOUT, "%s does not read its control connection",
 					 b->peers[*rank].name);
-		err = star_poll(b->polls, b->conn_count, deadline);
+		err = star_poll(b->polls, b->conn_count, b->polls + b->conn_count, deadline);
 		for (int i = 0; err > 0 && i < b->conn_count; i++) {
 			if (!b->polls[i].revents)
 				continue;
@@ -193,7 +224,7 @@ int star_receive(struct bootstrap *b, int i, struct conn_frame *frame, int64_t d
 		/* A failed write is not the end: the reason may lie unread in front of us. */
 		if (conn_pending(c) && conn_flush(c) == 0 && conn_pending(c))
 			poll.events |= POLLOUT;
-		got = star_poll(&poll, 1, deadline);
+		got = star_poll(&poll, 1, NULL, deadline);
 		if (got < 0)
 			return got;
 	}

@@ -52,7 +52,7 @@ struct bootstrap {
 	struct peer *peers; /* size */
 	struct conn *conns; /* rank 0: size, index == rank, [0] closed; others: one, to rank 0 */
 	int conn_count;
-	struct pollfd *polls; /* conn_count */
+	struct pollfd *polls; /* 2 * conn_count: for star_poll */
 	int epoll_fd;
 	uint32_t gather_number;
 	int hearsay_count;
@@ -99,8 +99,13 @@ int star_flush(struct bootstrap *b, int64_t deadline, int *rank);
 /* Waits for one frame of connection i.  1, 0 at the deadline, -errno with text. */
 int star_receive(struct bootstrap *b, int i, struct conn_frame *frame, int64_t deadline);
 
-/* poll(2) that survives signals: >= 0 or -errno with text. */
-int star_poll(struct pollfd *fds, int count, int64_t deadline);
+/* poll(2) that survives signals: >= 0 or -errno with text.  `live` has room for count entries: poll gets only
+ * the entries that have a descriptor, as it refuses more entries than RLIMIT_NOFILE; NULL: all of them. */
+int star_poll(struct pollfd *fds, int count, struct pollfd *live, int64_t deadline);
+
+/* Sets the error for a process without free descriptors that wants `more` of them: the limit, the need, the
+ * remedy.  -EMFILE. */
+int star_no_descriptors(const char *what, int more);
 
 /* watch.c: the epoll descriptor that bundles the connections. */
 int watch_open(struct bootstrap *b);

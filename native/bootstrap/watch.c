@@ -18,6 +18,8 @@
 int watch_open(struct bootstrap *b)
 {
 	b->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (b->epoll_fd < 0 && errno == EMFILE)
+		return star_no_descriptors("watching the other ranks", 1);
 	if (b->epoll_fd < 0)
 		return error_sys(-errno, "epoll_create1");
 	for (int i = 0; i < b->conn_count; i++) {

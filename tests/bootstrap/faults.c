@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,7 +98,7 @@ static void test_no_root(void **state)
 	char where[64];
 
 	(void)state;
-	snprintf(where, sizeof(where), "localhost:%d|%s line 4|refused|300 ms", port, conf);
+	snprintf(where, sizeof(where), "localhost:%d|%s line 4|refused|300 ms|joined already", port, conf);
 	seat(members, 2, conf, "start_timeout_ms=300");
 	party_run(members + 1, 1);
 	expect_fault(&members[1], -ETIMEDOUT, where);
@@ -450,6 +452,78 @@ static void test_killed_while_waiting(void **state)
 	killed_while_waiting(0);
 }
 
+/* In a child of few descriptors: the members' results come back through shared memory. */
+static pid_t fork_with_limit(struct member *members, int count, int limit)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct rlimit few = {.rlim_cur = (rlim_t)limit, .rlim_max = (rlim_t)limit};
+
+		for (int fd = 3; fd < 1024; fd++)
+			close(fd);
+		if (setrlimit(RLIMIT_NOFILE, &few) < 0)
+			_exit(1);
+		party_run(members, count);
+		_exit(0);
+	}
+	return pid;
+}
+
+static struct member *seat_shared(int count, const char *conf, const char *setting)
+{
+	struct member *members = mmap(NULL, (size_t)count * sizeof(*members), PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(members, MAP_FAILED);
+	seat(members, count, conf, setting);
+	for (int i = 0; i < count; i++)
+		members[i].result = 1;
+	return members;
+}
+
+/* Far fewer than rank 0 has places for guests, and enough for the job. */
+static void test_few_descriptors(void **state)
+{
+	const char *conf = party_conf(4, party_port());
+	struct member *members = seat_shared(4, conf, "start_timeout_ms=20000");
+	int status;
+
+	(void)state;
+	waitpid(fork_with_limit(members, 4, 40), &status, 0);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 4; i++)
+		expect_fine(&members[i]);
+	munmap(members, 4 * sizeof(*members));
+	party_forget(conf);
+}
+
+/* Rank 0 has room for its listeners and one or two of three connections. */
+static void test_too_few_descriptors(void **state)
+{
+	const char *conf = party_conf(4, party_port());
+	struct member *root = seat_shared(1, conf, MEETING);
+	struct member members[4];
+	int status, told = 0;
+	pid_t pid;
+
+	(void)state;
+	seat(members, 4, conf, MEETING);
+	pid = fork_with_limit(root, 1, 6);
+	party_run(members + 1, 3);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	expect_fault(root, -EMFILE, "RLIMIT_NOFILE is 6|needs at least |ulimit -n");
+	for (int i = 1; i < 4; i++) {
+		assert_true(members[i].result < 0);
+		told += strstr(members[i].text, "RLIMIT_NOFILE is 6") != NULL;
+	}
+	assert_in_range(told, 1, 2);
+	munmap(root, sizeof(*root));
+	party_forget(conf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -461,6 +535,7 @@ int main(void)
 		cmocka_unit_test(test_bad_job_id),          cmocka_unit_test(test_foreign_server),
 		cmocka_unit_test(test_other_version),       cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_death_before_gather), cmocka_unit_test(test_killed_while_waiting),
+		cmocka_unit_test(test_few_descriptors),     cmocka_unit_test(test_too_few_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
