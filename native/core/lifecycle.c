@@ -74,7 +74,7 @@ static void life_on_lost(void *arg, int rank, const char *why)
 
 	life_drain(ep);
 	snprintf(named, sizeof(named), "%s died: %s", bootstrap_peer_name(ep->bootstrap, rank), why);
-	peer_fail(&ep->peers[rank], -ECONNRESET, named);
+	peer_died(&ep->peers[rank], named);
 }
 
 static void life_on_left(void *arg, int rank)

@@ -365,6 +365,23 @@ void peer_fail(struct peer *p, int code, const char *why)
 	wait_signal_all(ep);
 }
 
+void peer_died(struct peer *p, const char *why)
+{
+	struct ibvx *ep = p->ep;
+	char first[160];
+
+	for (int i = 0; p->state == PEER_OPEN && i < ep->transport_count; i++) {
+		const struct transport *t = ep->transports[i];
+		int cause = t->ops->cause ? t->ops->cause(t, p->rank) : -1;
+
+		if (cause < 0 || cause == p->rank)
+			continue;
+		snprintf(first, sizeof(first), "rank %d died, and rank %d gave up because of it", cause, p->rank);
+		peer_fail(&ep->peers[cause], -ECONNRESET, first);
+	}
+	peer_fail(p, -ECONNRESET, why);
+}
+
 void peer_broken(struct peer *p, const char *fmt, ...)
 {
 	char what[200], why[320];

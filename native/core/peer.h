@@ -33,6 +33,10 @@ void peer_on_bye(struct peer *p);
  * Once per peer; later calls do nothing. */
 void peer_fail(struct peer *p, int code, const char *why);
 
+/* The peer is known to be dead: fails the one because of whose death it gave up, if that is not known yet,
+ * then the peer itself. */
+void peer_died(struct peer *p, const char *why);
+
 /* The peer broke the protocol: it is failed with -EPROTO and a text. */
 void peer_broken(struct peer *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -128,6 +128,8 @@ struct transport_ops {
 	/* This rank is failing because that one died: whoever sees us end should name it, not us.  NULL: no way
 	 * to leave word. */
 	void (*blame)(struct transport *t, int rank);
+	/* The rank that this one has blamed, or -1.  NULL where blame is. */
+	int (*cause)(const struct transport *t, int rank);
 	/* Can peer be reached by this transport? After attach. */
 	bool (*reaches)(const struct transport *t, int peer);
 

@@ -225,6 +225,16 @@ static void shm_blame(struct transport *t, int rank)
 		atomic_store(&s->segment.head->doors[s->me].cause, (uint32_t)s->local_of[rank] + 1);
 }
 
+static int shm_cause(const struct transport *t, int rank)
+{
+	const struct shm *s = (const struct shm *)t;
+	uint32_t cause = 0;
+
+	if (s->segment.head && s->local_of[rank] >= 0)
+		cause = atomic_load(&s->segment.head->doors[s->local_of[rank]].cause);
+	return cause > 0 && cause <= s->count ? s->peers[cause - 1].rank : -1;
+}
+
 static bool shm_reaches(const struct transport *t, int peer)
 {
 	const struct shm *s = (const struct shm *)t;
@@ -401,6 +411,7 @@ const struct transport_ops transport_shm_ops = {
 	.close = shm_close_transport,
 	.leave = shm_leave,
 	.blame = shm_blame,
+	.cause = shm_cause,
 	.reaches = shm_reaches,
 	.payload_max = shm_payload_max,
 	.reserve = shm_reserve,

@@ -112,7 +112,8 @@ static struct shm_peer *shm_cause_of(struct shm *s, const struct shm_peer *p)
 	if (cause == 0 || cause > s->count)
 		return NULL;
 	c = &s->peers[cause - 1];
-	return c == p || c->told || c->local == s->me || shm_alive(c) ? NULL : c;
+	/* its pidfd may not say so yet: a dying process closes its sockets, which others watch, long before */
+	return c == p || c->told || c->local == s->me ? NULL : c;
 }
 
 /* p's process has ended and its ring is empty, or will never be read: tell the core. */
