@@ -230,8 +230,8 @@ static void connect_start_timer(struct verbs *v, uint32_t greetings)
 		log_warn(v->env.log, "verbs: timerfd_settime: %s", strerror(errno));
 }
 
-/* soft-iWARP looks at the connection's socket when data arrives, but not at what arrived while it was just
- * being set up on the answering side: then only more data wakes it. So callers greet until they are answered. */
+/* The suspicion, not proven: soft-iWARP overlooks what arrives while the answering side is just being set up, and
+ * only more data wakes it.  So callers greet until they are answered. */
 void connect_on_timer(void *verbs)
 {
 	struct verbs *v = verbs;
