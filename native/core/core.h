@@ -187,7 +187,6 @@ struct core_config {
 	const char *job_id;
 	const struct settings *settings;              /* copied by reference: must outlive the endpoint */
 	const struct transport_ops *const *transports; /* NULL-terminated, best first */
-	const char *node_id;
 	void *test;                                    /* transport_env.test */
 	bool monitor;                                  /* start the monitor thread */
 };

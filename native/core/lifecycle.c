@@ -158,7 +158,6 @@ static int life_connect(struct ibvx **out, struct life *life, int rank, const ch
 				 .job_id = job_id,
 				 .settings = life->settings,
 				 .transports = transport_all,
-				 .node_id = bootstrap_node_id(life->bootstrap),
 				 .monitor = true};
 	struct ibvx *ep;
 	int rc = core_open(&ep, &cc);

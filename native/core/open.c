@@ -87,7 +87,6 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		.rank = ep->rank,
 		.size = ep->size,
 		.job_id = ep->job_id,
-		.node_id = cfg->node_id ? cfg->node_id : "0",
 		.settings = ep->settings,
 		.log = &ep->log,
 		.sink = {ep, recv_on_packet, recv_on_get, recv_on_down},

@@ -94,7 +94,6 @@ struct transport_peer_info {
 struct transport_env {
 	int rank, size;
 	const char *job_id;        /* 32 hex digits, the same on every rank */
-	const char *node_id;       /* equal on ranks of one node, safe in a file name */
 	const struct settings *settings;
 	const struct log *log;
 	struct transport_sink sink;
@@ -116,7 +115,7 @@ struct transport_ops {
 	int (*address)(struct transport *t, void *out, size_t size);
 	/* Everybody's blobs are known.  peers[size], index == rank; valid during the call. */
 	int (*attach)(struct transport *t, const struct transport_peer_info *peers);
-	/* Every rank has attached: names may be unlinked. */
+	/* Every rank has attached: what the first rank of a node decided for all can be read. */
 	void (*attached)(struct transport *t);
 	/* NULL allowed, half-open allowed.  Never blocks. */
 	void (*close)(struct transport *t);

@@ -90,7 +90,6 @@ int world_open(struct world *w, const struct world_config *cfg)
 			.rank = r,
 			.size = w->size,
 			.job_id = "00112233445566778899aabbccddeeff",
-			.node_id = "0123456789abcdef",
 			.settings = w->settings,
 			.transports = w->transports,
 			.test = w->fabric,

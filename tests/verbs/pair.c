@@ -92,7 +92,6 @@ void pair_open(struct pair *p, const char *const *settings)
 		s->env = (struct transport_env){.rank = r,
 						.size = 2,
 						.job_id = "0123456789abcdef0123456789abcdef",
-						.node_id = "0",
 						.settings = p->settings,
 						.log = &p->log,
 						.sink = {s, on_packet, on_get, on_down},
