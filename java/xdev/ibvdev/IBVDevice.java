@@ -177,17 +177,7 @@ public final class IBVDevice implements Device {
 	 */
 	@Override
 	public void send(Buffer buf, ProcessID dest, int tag, int context) throws XDevException {
-		int rank = peers.destination("send", dest);
-		ByteBuffer memory = Memory.readable("send", buf);
-		int size = buf.getSize();
-		boolean direct = memory.isDirect();
-		long staging = direct ? 0 : Memory.stage("send", memory, buf.offset(), size);
-		int rc = Native.send(endpoint, direct ? memory : null, direct ? buf.offset() : staging, size, Memory.dynamic(buf), rank,
-			tag, context);
-		if (!direct)
-			Native.release(staging);
-		if (rc < 0)
-			throw Errors.of("send", "to", rank, tag, context);
+		sendNow("send", false, buf, dest, tag, context);
 	}
 
 	/**
@@ -201,17 +191,7 @@ public final class IBVDevice implements Device {
 	 */
 	@Override
 	public void ssend(Buffer buf, ProcessID dest, int tag, int context) throws XDevException {
-		int rank = peers.destination("ssend", dest);
-		ByteBuffer memory = Memory.readable("ssend", buf);
-		int size = buf.getSize();
-		boolean direct = memory.isDirect();
-		long staging = direct ? 0 : Memory.stage("ssend", memory, buf.offset(), size);
-		int rc = Native.ssend(endpoint, direct ? memory : null, direct ? buf.offset() : staging, size, Memory.dynamic(buf), rank,
-			tag, context);
-		if (!direct)
-			Native.release(staging);
-		if (rc < 0)
-			throw Errors.of("ssend", "to", rank, tag, context);
+		sendNow("ssend", true, buf, dest, tag, context);
 	}
 
 	/**
@@ -242,6 +222,22 @@ public final class IBVDevice implements Device {
 	@Override
 	public Request issend(Buffer buf, ProcessID dest, int tag, int context) throws XDevException {
 		return start("issend", true, buf, dest, tag, context);
+	}
+
+	private void sendNow(String operation, boolean sync, Buffer buf, ProcessID dest, int tag, int context) {
+		int rank = peers.destination(operation, dest);
+		ByteBuffer memory = Memory.readable(operation, buf);
+		int size = buf.getSize();
+		byte[] dynamic = Memory.dynamic(buf);
+		long staging = memory.isDirect() ? 0 : Memory.stage(operation, memory, buf.offset(), size);
+		ByteBuffer direct = memory.isDirect() ? memory : null;
+		long offset = direct != null ? buf.offset() : staging;
+		int rc = sync ? Native.ssend(endpoint, direct, offset, size, dynamic, rank, tag, context)
+			: Native.send(endpoint, direct, offset, size, dynamic, rank, tag, context);
+		if (direct == null)
+			Native.release(staging);
+		if (rc < 0)
+			throw Errors.of(operation, "to", rank, tag, context);
 	}
 
 	private Request start(String operation, boolean sync, Buffer buf, ProcessID dest, int tag, int context) {

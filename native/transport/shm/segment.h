@@ -47,7 +47,7 @@ void segment_close(struct segment *s);
 /* Maps the window from local rank `from` to `to`. 0 or -errno with text. */
 int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **window);
 void segment_unmap(const struct segment *s, void *window);
-/* Allocates the pages of a part of a window, so that a full /dev/shm is an error here and not a
+/* Allocates the pages of a part of a window, so that a lack of memory is an error here and not a
  * SIGBUS later. 0 or -errno with text. */
 int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t offset, size_t bytes);
 
