@@ -24,7 +24,7 @@
 struct shape {
 	struct traffic_config cfg;
 	char psl[32], window[32];
-	const char *settings[4];
+	const char *settings[9]; /* ends with NULL */
 	char replay[160];
 };
 
@@ -122,6 +122,24 @@ static int rank_run(struct ibvx **ep, int rank, void *arg)
 	return 0;
 }
 
+/* Rings that are always full, waiting that is always asleep, a thread that polls for the others. */
+static void shape_draw_waiting(struct shape *s, struct rng *r)
+{
+	int n = 3;
+
+	if (rng_percent(r, 40)) {
+		s->settings[n++] = "shm_slots=16";
+		s->settings[n++] = "shm_ring=16k";
+		s->settings[n++] = "shm_chunk=1k";
+	}
+	if (rng_percent(r, 30)) {
+		s->settings[n++] = "spin_us=0";
+		s->settings[n++] = "yield_us=0";
+	}
+	if (rng_percent(r, 20))
+		s->settings[n] = "progress_thread=1";
+}
+
 static void shape_draw(struct shape *s, uint64_t seed, int ranks, unsigned long left)
 {
 	static const size_t psls[] = { 0, 100, 4096, 16384, 131072 };
@@ -150,6 +168,7 @@ static void shape_draw(struct shape *s, uint64_t seed, int ranks, unsigned long 
 	s->settings[0] = s->psl;
 	s->settings[1] = s->window;
 	s->settings[2] = rng_percent(&r, 30) ? "cma=always" : rng_percent(&r, 30) ? "cma=never" : "cma=auto";
+	shape_draw_waiting(s, &r);
 	s->cfg.replay = s->replay;
 	snprintf(s->replay, sizeof(s->replay), "traffic-shm --seed %llu --ranks %d --messages %lu",
 		 (unsigned long long)seed, ranks, left);

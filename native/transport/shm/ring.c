@@ -52,7 +52,7 @@ bool ring_reserve(struct ring *r, uint32_t len, struct ring_slot **slot, void **
 			if (!ring_has_room(r, at, data_end))
 				return false;
 		}
-		atomic_store_explicit(&r->control->starved, 0, memory_order_relaxed);
+		/* starved stays set: another thread of ours may sleep for room, and only the consumer can wake it */
 	}
 	*slot = &r->slots[at & (r->shape.slot_count - 1)];
 	*payload = len > RING_INLINE ? r->data + place : (*slot)->payload;

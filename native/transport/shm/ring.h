@@ -32,7 +32,8 @@ static_assert(sizeof(struct ring_slot) == RING_LINE, "a slot is a cache line");
 struct ring_control {
 	_Alignas(RING_LINE) _Atomic uint32_t slots_freed; /* consumer */
 	_Atomic uint64_t data_freed;
-	_Alignas(RING_LINE) _Atomic uint32_t starved;     /* producer: wake me when there is room */
+	_Alignas(RING_LINE) _Atomic uint32_t starved;     /* set by the producer: wake me when there is room; cleared
+							   * by the consumer that does */
 };
 static_assert(sizeof(struct ring_control) <= RING_PAGE, "the control lines fit in their page");
 
@@ -95,6 +96,13 @@ void ring_commit(struct ring *r, struct ring_slot *slot, uint32_t reserved);
 bool ring_next(struct ring *r, struct wire_hdr *hdr, const void **payload);
 /* Consumer: done with the packet, whose payload was len bytes. */
 void ring_free(struct ring *r, uint32_t len);
+
+/* Consumer, after it has freed something and a full fence: must the producer be woken?  Says so once. */
+static inline bool ring_take_starved(_Atomic uint32_t *starved)
+{
+	return atomic_load_explicit(starved, memory_order_relaxed) &&
+	       atomic_exchange_explicit(starved, 0, memory_order_relaxed);
+}
 
 /* Consumer, without the lock: is a packet there? */
 static inline bool ring_ready(const struct ring *r)

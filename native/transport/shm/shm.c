@@ -251,10 +251,8 @@ static size_t shm_payload_max(const struct transport *t, int peer)
 /* ring() on a door: flag is a ring's `starved`, or NULL. */
 static void shm_ring(struct transport *t, void *door, void *flag)
 {
-	const _Atomic uint32_t *starved = flag;
-
 	(void)t;
-	if (!starved || atomic_load_explicit(starved, memory_order_relaxed))
+	if (!flag || ring_take_starved(flag))
 		segment_ring(door);
 }
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/shm/ring.h"
+
+struct pipe {
+	void *window;
+	struct ring producer, consumer;
+};
+
+static int setup(void **state)
+{
+	static const struct ring_shape shape = {.slot_count = 16, .data_bytes = 16384, .payload_max = 1024};
+	struct pipe *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	p->window = aligned_alloc(RING_PAGE, ring_window_bytes(&shape));
+	assert_non_null(p->window);
+	memset(p->window, 0, ring_window_bytes(&shape));
+	ring_init(&p->producer, p->window, &shape);
+	ring_init(&p->consumer, p->window, &shape);
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct pipe *p = *state;
+
+	free(p->window);
+	free(p);
+	return 0;
+}
+
+static bool send(struct pipe *p, uint32_t len, unsigned char fill)
+{
+	struct ring_slot *slot;
+	void *payload;
+
+	if (!ring_reserve(&p->producer, len, &slot, &payload))
+		return false;
+	slot->hdr.len = len;
+	memset(payload, fill, len);
+	ring_commit(&p->producer, slot, len);
+	return true;
+}
+
+static void receive(struct pipe *p, uint32_t len, unsigned char fill)
+{
+	const void *payload;
+	struct wire_hdr hdr;
+
+	assert_true(ring_ready(&p->consumer));
+	assert_true(ring_next(&p->consumer, &hdr, &payload));
+	assert_int_equal(hdr.len, len);
+	for (uint32_t i = 0; i < len; i++)
+		assert_int_equal(((const unsigned char *)payload)[i], fill);
+	ring_free(&p->consumer, hdr.len);
+}
+
+/* Laps of mixed lengths: everything comes out as it went in, in order. */
+static void test_order(void **state)
+{
+	struct pipe *p = *state;
+	uint32_t in = 0, out = 0;
+
+	while (out < 5000) {
+		while (in < 5000 && send(p, in * 37 % 1025, (unsigned char)in))
+			in++;
+		assert_true(in > out);
+		do {
+			receive(p, out * 37 % 1025, (unsigned char)out);
+			out++;
+		} while (out < in && out % 5);
+	}
+	assert_false(ring_ready(&p->consumer));
+}
+
+/* One thread of the producer sleeps for room; another finds some before the consumer looks: the sleeper
+ * must be woken all the same. */
+static void test_starved_survives_others(void **state)
+{
+	struct pipe *p = *state;
+	_Atomic uint32_t *starved = &p->producer.control->starved;
+	uint32_t count = 0;
+
+	while (send(p, 1000, 1))
+		count++;
+	assert_true(count > 2);
+	receive(p, 1000, 1);
+	assert_true(send(p, 0, 2));
+	assert_true(ring_take_starved(starved));
+	assert_false(ring_take_starved(starved));
+}
+
+/* Who finds no room again asks to be woken again. */
+static void test_starved_again(void **state)
+{
+	struct pipe *p = *state;
+	_Atomic uint32_t *starved = &p->producer.control->starved;
+
+	assert_false(ring_take_starved(starved));
+	while (send(p, 1000, 1))
+		;
+	assert_true(ring_take_starved(starved));
+	assert_false(send(p, 1000, 1));
+	assert_true(ring_take_starved(starved));
+	receive(p, 1000, 1);
+	assert_true(send(p, 1000, 1));
+	assert_false(ring_take_starved(starved));
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_starved_survives_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_starved_again, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);
+}
