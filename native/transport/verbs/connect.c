@@ -14,7 +14,6 @@
 #define CONNECT_RETRIES 7
 /* The first wait for an answer; each is twice as long as the one before it. */
 #define CONNECT_GREET_MS 20
-#define CONNECT_GREETINGS 8u
 /* Credit keeps receives posted; a few retries cover a peer whose adapter lags. Not 7, which means for ever. */
 #define CONNECT_RNR_RETRIES 6
 
@@ -230,12 +229,13 @@ static void connect_start_timer(struct verbs *v, uint32_t greetings)
 		log_warn(v->env.log, "verbs: timerfd_settime: %s", strerror(errno));
 }
 
-/* The suspicion, not proven: soft-iWARP overlooks what arrives while the answering side is just being set up, and
- * only more data wakes it.  So callers greet until they are answered. */
+/* soft-iWARP (Linux 6.1, siw_cm.c: siw_accept) overlooks what arrives after the answering side has sent its MPA reply and
+ * before the socket belongs to the queue pair: the data stays in the socket until more comes.  So callers greet until
+ * they are answered, with credit that post.c keeps back for it. */
 void connect_on_timer(void *verbs)
 {
 	struct verbs *v = verbs;
-	uint32_t next = CONNECT_GREETINGS;
+	uint32_t next = VERBS_GREETINGS;
 	uint64_t n;
 
 	if (read(v->timer_fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
@@ -245,13 +245,16 @@ void connect_on_timer(void *verbs)
 
 		if (!l || !l->peer || !l->caller || l->greeted || l->peer->link != l || l->peer->state != VERBS_UP)
 			continue;
-		if (l->greetings >= CONNECT_GREETINGS || !post_own(l, VERBS_OWN_HELLO, false))
+		if (l->greetings >= VERBS_GREETINGS)
 			continue;
+		/* where credit is short the late ones count most */
+		if (l->credits > VERBS_GREETINGS - l->greetings)
+			post_own(l, VERBS_OWN_HELLO, false);
 		l->greetings++;
 		if (l->greetings < next)
 			next = l->greetings;
 	}
-	if (next < CONNECT_GREETINGS)
+	if (next < VERBS_GREETINGS)
 		connect_start_timer(v, next);
 }
 

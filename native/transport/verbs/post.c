@@ -19,6 +19,15 @@ static bool post_has_room(const struct verbs_link *l, uint32_t kept)
 	return l->credits > kept && post_outstanding(l) + kept < l->tx.count;
 }
 
+/* A caller over iWARP that was not answered yet keeps back what it greets with: its first burst may be the very data that
+ * soft-iWARP overlooks (connect.c). */
+static uint32_t post_kept(const struct verbs_link *l)
+{
+	if (!l->caller || l->greeted || !l->device->iwarp)
+		return POST_KEPT;
+	return l->credits_max / 2 < VERBS_GREETINGS ? l->credits_max / 2 : VERBS_GREETINGS;
+}
+
 static struct wire_hdr *post_slot(struct verbs_link *l)
 {
 	return (struct wire_hdr *)(void *)slab_piece(&l->tx, l->tx_head % l->tx.count);
@@ -81,7 +90,7 @@ int verbs_reserve(struct transport *t, int peer, size_t len, struct transport_sl
 	case VERBS_STATE_COUNT:
 		return error_set(-ECONNRESET, "%s", p->end_text ? p->end_text : "the connection was closed");
 	}
-	if (!post_has_room(p->link, POST_KEPT)) {
+	if (!post_has_room(p->link, post_kept(p->link))) {
 		p->full_count++;
 		return -EAGAIN;
 	}

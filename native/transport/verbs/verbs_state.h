@@ -25,6 +25,8 @@
 
 #define VERBS_STASH 16
 #define VERBS_ADDRESSES_MAX 16u
+/* How often a caller over iWARP says HELLO again. */
+#define VERBS_GREETINGS 8u
 #define VERBS_QPN_BUCKETS 256u
 #define VERBS_EXPOSED_BUCKETS 256u
 
