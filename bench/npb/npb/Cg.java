@@ -111,8 +111,13 @@ final class Cg implements Kernel {
 		r = new double[columns];
 		w = new double[rows];
 		other = new double[rows];
-		Arrays.fill(x, 1);
+		reset();
 		iterate();
+		reset();
+	}
+
+	@Override
+	public void reset() {
 		Arrays.fill(x, 1);
 	}
 

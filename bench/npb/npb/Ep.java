@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 package npb;
 
+import java.util.Arrays;
+
 /**
  * EP: pairs of normal deviates by the polar method, counted in ten square annuli.  The only communication is the sum
  * of the results.
@@ -65,7 +67,12 @@ final class Ep implements Kernel {
 	@Override
 	public void prepare() {
 		batch(0);
-		java.util.Arrays.fill(mine, 0);
+		reset();
+	}
+
+	@Override
+	public void reset() {
+		Arrays.fill(mine, 0);
 	}
 
 	@Override

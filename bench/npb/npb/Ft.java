@@ -91,6 +91,11 @@ final class Ft implements Kernel {
 	}
 
 	@Override
+	public void reset() {
+		// A run begins with the random field.
+	}
+
+	@Override
 	public void run() {
 		start();
 		forward();

@@ -49,6 +49,7 @@ final class Is implements Kernel {
 	private final int keysEach;
 
 	private int[] keys;
+	private final int[] firstKeys = new int[2 * ITERATIONS + 1]; // those that the iterations of rank 0 change
 	private int[] sorted; // by bucket
 	private int[] received;
 	private int[] bucketCount; // and the test keys after them, from the rank that has them
@@ -116,7 +117,14 @@ final class Is implements Kernel {
 		firstBucket = new int[comm.size + 1];
 		upTo = new int[maxKey];
 		createKeys();
+		System.arraycopy(keys, 0, firstKeys, 0, firstKeys.length);
 		rank(1);
+		reset();
+	}
+
+	@Override
+	public void reset() {
+		System.arraycopy(firstKeys, 0, keys, 0, firstKeys.length);
 		passed = 0;
 	}
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 package npb;
 
-/** One benchmark: made for a class and a number of ranks, then prepare, run, verify, once each and on all ranks. */
+/**
+ * One benchmark: made for a class and a number of ranks, then prepare, run, verify, on all ranks; between two runs
+ * comes a reset.
+ */
 interface Kernel {
 	/** As NPB writes it, for example "CG". */
 	String name();
@@ -18,6 +21,9 @@ interface Kernel {
 
 	/** Outside the measured time: memory, input, and the one iteration that NPB does first. */
 	void prepare();
+
+	/** Back to where {@link #prepare} left off. */
+	void reset();
 
 	/** The measured part. */
 	void run();

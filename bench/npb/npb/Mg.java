@@ -112,6 +112,11 @@ final class Mg implements Kernel {
 		residual(top, v);
 		cycle();
 		residual(top, v);
+		reset();
+	}
+
+	@Override
+	public void reset() {
 		Arrays.fill(u[top], 0);
 	}
 

@@ -1,23 +1,40 @@
 // SPDX-License-Identifier: MIT
 package npb;
 
+import java.util.Arrays;
+import java.util.Locale;
 import mpi.MPI;
 
 /**
- * The NAS Parallel Benchmarks CG, EP, IS, MG and FT on the API of MPJ Express; arguments: kernel and class.
+ * The NAS Parallel Benchmarks CG, EP, IS, MG and FT on the API of MPJ Express; see {@link #HELP}.
  *
  * <p>Exit status: 0 if the result verifies, 1 if not, 2 for arguments or ranks that do not fit.
  */
 public final class Npb {
+	private static final String HELP = String.join(System.lineSeparator(),
+		"usage: ibvrun -np N [-dev DEVICE] -cp build/bench/npb/npb.jar npb.Npb KERNEL CLASS [WARM-UP]",
+		"",
+		"  KERNEL   CG, EP, IS, MG or FT",
+		"  CLASS    S, W, A, B or C",
+		"  WARM-UP  seconds for which untimed runs are made first, at least one, so that the JIT compiler is done with the",
+		"           kernel and MPJ Express; 0 (if nothing is said): only the untimed iteration that NPB has",
+		"",
+		"Exit status: 0 for VERIFICATION SUCCESSFUL, 1 for UNSUCCESSFUL, 2 for arguments or ranks that do not fit.");
+
 	private Npb() {
 	}
 
 	/**
 	 * A rank of the job.
 	 *
-	 * @param args what MPJ Express wants, then kernel and class
+	 * @param args what MPJ Express wants, then kernel, class, and perhaps seconds of warm-up
 	 */
 	public static void main(String[] args) {
+		if (Arrays.asList(args).contains("--help") || Arrays.asList(args).contains("-h")) {
+			if (args.length < 4 || args[0].equals("0"))
+				System.out.println(HELP);
+			return;
+		}
 		int status = 1;
 		try {
 			String[] rest = MPI.Init(args);
@@ -37,10 +54,10 @@ public final class Npb {
 	}
 
 	private static Kernel kernel(String[] args, CommTimer comm) throws UsageException {
-		if (args.length != 2)
-			throw new UsageException("arguments: CG, EP, IS, MG or FT, then the class S, W, A, B or C");
+		if (args.length < 2 || args.length > 3)
+			throw new UsageException("arguments: CG, EP, IS, MG or FT, then the class S, W, A, B or C; --help tells more");
 		ProblemClass problem = ProblemClass.of(args[1]);
-		switch (args[0].toUpperCase(java.util.Locale.ROOT)) {
+		switch (args[0].toUpperCase(Locale.ROOT)) {
 			case "CG":
 				return new Cg(problem, comm);
 			case "EP":
@@ -56,12 +73,35 @@ public final class Npb {
 		}
 	}
 
+	private static double warmUp(String[] args) throws UsageException {
+		if (args.length < 3)
+			return 0;
+		try {
+			return Double.parseDouble(args[2]);
+		} catch (NumberFormatException e) {
+			throw new UsageException("the warm-up is a number of seconds, not \"" + args[2] + "\"");
+		}
+	}
+
+	/** Untimed runs until that many seconds are over. */
+	private static void warm(Kernel kernel, CommTimer comm, double seconds) {
+		double start = System.nanoTime() * 1e-9;
+		double spent = 0;
+		while (spent < seconds) {
+			kernel.run();
+			kernel.reset();
+			spent = comm.max(System.nanoTime() * 1e-9 - start); // the same on all ranks
+		}
+	}
+
 	private static boolean run(String[] args, CommTimer comm) throws UsageException {
+		double warmUp = warmUp(args);
 		Kernel kernel = kernel(args, comm);
 		ProblemClass problem = ProblemClass.of(args[1]);
 		Report report = new Report(comm.rank == 0);
 		report.head(kernel, problem, comm.size);
 		kernel.prepare();
+		warm(kernel, comm, warmUp);
 
 		comm.barrier();
 		comm.reset();
@@ -74,7 +114,7 @@ public final class Npb {
 		double maxShare = comm.max(share);
 		double meanShare = comm.sum(share) / comm.size;
 		boolean verified = comm.sum(kernel.verify(report) ? 0 : 1) == 0;
-		report.end(kernel, problem, comm.size, slowest, meanShare, maxShare, verified);
+		report.end(kernel, problem, comm.size, warmUp, slowest, meanShare, maxShare, verified);
 		return verified;
 	}
 }

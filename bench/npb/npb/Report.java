@@ -33,17 +33,19 @@ final class Report {
 	/**
 	 * The table at the end.
 	 *
+	 * @param warmUp seconds for which untimed runs were made before
 	 * @param seconds of the slowest rank
 	 * @param meanShare part of the time spent in communication, mean of the ranks, and {@code maxShare} the largest
 	 */
-	void end(Kernel kernel, ProblemClass problem, int ranks, double seconds, double meanShare, double maxShare,
-		boolean verified) {
+	void end(Kernel kernel, ProblemClass problem, int ranks, double warmUp, double seconds, double meanShare,
+		double maxShare, boolean verified) {
 		double rate = kernel.megaOperations() / seconds;
 		line("%n%n %s Benchmark Completed.", kernel.name());
 		row("Class", problem.toString());
 		row("Size", kernel.size());
 		row("Iterations", Integer.toString(kernel.iterations()));
 		row("Time in seconds", number(seconds, 4));
+		row("Warm-up in seconds", number(warmUp, 1));
 		row("Total processes", Integer.toString(ranks));
 		row("Mop/s total", number(rate, 2));
 		row("Mop/s/process", number(rate / ranks, 2));
