@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 
 enum wire_kind {
 	WIRE_NONE = 0,
@@ -20,9 +20,10 @@ enum wire_kind {
 	WIRE_EAGER_FIRST, /* msg: payload = struct wire_long, then the first bytes */
 	WIRE_EAGER_MORE,  /* ctl: the next bytes of the peer's open eager message; offset */
 	WIRE_RTS,         /* msg: payload = struct wire_long, then the transport's rma descriptors */
-	WIRE_CTS,         /* ctl: id = send, from = receive: stream it to me */
+	WIRE_CTS,         /* ctl: id = send, from = receive: stream it to me; payload = the transport's rma descriptors if WIRE_RMA */
 	WIRE_DATA,        /* ctl: id = receive, offset; payload */
 	WIRE_FIN,         /* ctl: id = send: taken (or dropped); complete it */
+	WIRE_DONE,        /* ctl: id = receive: all of it was written into your memory */
 	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */
 	WIRE_CREDIT,      /* ctl: value = window bytes given, offset = how much of all is a grant */
 	WIRE_STALLED,     /* ctl: I hold sends back; value = all credit that I have ever got */
@@ -32,7 +33,7 @@ enum wire_kind {
 
 enum wire_flag {
 	WIRE_SYNC = 1 << 0, /* EAGER*: answer with ACK when matched */
-	WIRE_RMA = 1 << 1,  /* RTS: descriptors follow, a get is possible */
+	WIRE_RMA = 1 << 1,  /* RTS, CTS: descriptors follow, a get (RTS) or a put (CTS) is possible */
 };
 
 /* The header of every packet. */

@@ -20,6 +20,7 @@
 
 static const char *const cma_choices[] = {"auto", "always", "never", NULL};
 static const char *const scope_choices[] = {"peer", "job", NULL};
+static const char *const rendezvous_choices[] = {"auto", "read", "write", NULL};
 static const char *const log_choices[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
 
 /* Columns: kind, name, unit, min, max, accepts auto, choices, fallback, help.
@@ -70,7 +71,9 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"largest packet whose bytes go to the adapter with the work request; auto: what the adapter grants"),
 	[SETTING_VERBS_SRQ] = BOOL("verbs_srq", "1", "one receive queue for all connections where the adapter has it"),
 	[SETTING_VERBS_GET_MIN] = BYTES("verbs_get_min", 0, GIB, false, "32k",
-		"smallest message that the receiver reads from the sender's memory by RDMA"),
+		"smallest message that is moved from memory to memory by RDMA"),
+	[SETTING_VERBS_RENDEZVOUS] = CHOICE("verbs_rendezvous", rendezvous_choices, 2, "auto",
+		"who moves long messages by RDMA: the receiver (read) or the sender (write); auto: the receiver if it can"),
 	[SETTING_VERBS_TIMEOUT_MS] = INT("verbs_timeout_ms", "ms", 10, 60000, false, "8000",
 		"how long an RDMA adapter repeats a packet that is not acknowledged, about"),
 	[SETTING_START_TIMEOUT_MS] = INT("start_timeout_ms", "ms", 1, MS_MAX, false, "60000",

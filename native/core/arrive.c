@@ -261,6 +261,20 @@ static void arrive_data(struct peer *p, const struct wire_hdr *hdr, const void *
 	}
 }
 
+static void arrive_done(struct peer *p, const struct wire_hdr *hdr)
+{
+	struct request *r = arrive_recv(p, request_find_wire(&p->ep->requests, hdr->ctl.id), "DONE");
+
+	if (!r)
+		return;
+	if (r->state != REQ_FILLING || !r->exposed || r->at != 0) {
+		peer_broken(p, "DONE for a receive that offered nothing");
+		return;
+	}
+	p->bytes_in += request_total(r);
+	complete_request(p->ep, r, 0);
+}
+
 void recv_on_get(void *core, int rank, uint64_t cookie, int err)
 {
 	struct ibvx *ep = core;
@@ -275,13 +289,10 @@ void recv_on_get(void *core, int rank, uint64_t cookie, int err)
 		complete_request(ep, r, 0);
 		return;
 	}
-	log_info(&ep->log, "a get from rank %d failed (%s): the message is streamed instead", rank, strerror(-err));
+	log_info(&ep->log, "a get from rank %d failed (%s): the message goes another way", rank, strerror(-err));
 	if (err == -EPERM || err == -ENOSYS)
 		p->no_get = true;
-	request_set_state(r, REQ_FILLING);
-	r->at = 0;
-	p->streams_in++;
-	peer_owe(r, WIRE_CTS);
+	recv_ask(r);
 }
 
 void recv_on_down(void *core, int rank, int err, const char *why)
@@ -321,13 +332,16 @@ void recv_on_packet(void *core, int rank, const struct wire_hdr *hdr, const void
 		arrive_rts(p, hdr, payload);
 		return;
 	case WIRE_CTS:
-		send_on_cts(p, hdr);
+		send_on_cts(p, hdr, payload);
 		return;
 	case WIRE_DATA:
 		arrive_data(p, hdr, payload);
 		return;
 	case WIRE_FIN:
 		send_on_fin(p, hdr);
+		return;
+	case WIRE_DONE:
+		arrive_done(p, hdr);
 		return;
 	case WIRE_ACK:
 		send_on_ack(p, hdr);

@@ -28,6 +28,9 @@ void recv_store(struct ibvx *ep, struct umsg *u);
 /* r has matched an announcement: gets it, asks for the stream, or (error) declines it. */
 void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const void *desc, size_t desc_bytes);
 
+/* r, which has matched an announcement, asks its sender for a put or for the stream. */
+void recv_ask(struct request *r);
+
 /* The peer whose end forbids a receive or probe of this source to wait, or NULL. */
 struct peer *recv_hopeless(struct ibvx *ep, int source);
 

@@ -95,7 +95,7 @@ struct peer {
 	char *why;             /* PEER_FAILED: the text */
 
 	uint64_t eager_out, eager_in, rndv_out, rndv_in, bytes_out, bytes_in;
-	uint64_t unexpected_in, stalls, grants, gets, streams_in;
+	uint64_t unexpected_in, stalls, grants, gets, puts, puts_in, streams_in;
 };
 
 /* One thread inside a blocking call. */

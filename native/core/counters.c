@@ -43,6 +43,8 @@ static void counters_peer(const struct peer *p, struct counters_out *o)
 	counters_add(o, "bytes_in", p->bytes_in);
 	counters_add(o, "unexpected_in", p->unexpected_in);
 	counters_add(o, "gets", p->gets);
+	counters_add(o, "puts", p->puts);
+	counters_add(o, "puts_in", p->puts_in);
 	counters_add(o, "streams_in", p->streams_in);
 	counters_add(o, "stalls", p->stalls);
 	counters_add(o, "grants", p->grants);

@@ -11,6 +11,7 @@
 #include "core/monitor.h"
 #include "core/peer.h"
 #include "core/recv.h"
+#include "core/send.h"
 #include "core/wait.h"
 
 #define OPEN_ADDRESS_MAX 1024u
@@ -89,7 +90,7 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		.job_id = ep->job_id,
 		.settings = ep->settings,
 		.log = &ep->log,
-		.sink = {ep, recv_on_packet, recv_on_get, recv_on_down},
+		.sink = {ep, recv_on_packet, recv_on_get, send_on_put, recv_on_down},
 		.watch = {ep->monitor, monitor_add, monitor_remove},
 		.bells = &ep->bells,
 		.test = cfg->test,

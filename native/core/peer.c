@@ -70,6 +70,14 @@ int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from
 	return 0;
 }
 
+/* The control packet that a request owes. */
+static int peer_pay(struct request *r, enum wire_kind kind)
+{
+	if (kind == WIRE_CTS)
+		return recv_emit_cts(r);
+	return peer_control(r->peer, kind, r->remote, request_wire_id(r), 0);
+}
+
 /* Credit says how much of it is a grant: that part carries envelopes only. */
 static int peer_credit(struct peer *p)
 {
@@ -94,7 +102,7 @@ static int peer_flush_controls(struct peer *p, int *sent)
 	while (!list_empty(&p->controls)) {
 		struct request *r = LIST_ITEM(p->controls.next, struct request, link);
 
-		rc = peer_control(p, (enum wire_kind)r->owes, r->remote, request_wire_id(r), 0);
+		rc = peer_pay(r, (enum wire_kind)r->owes);
 		if (rc < 0)
 			return rc;
 		(*sent)++;
@@ -232,7 +240,7 @@ void peer_owe(struct request *r, enum wire_kind kind)
 
 	if (p->state != PEER_OPEN)
 		return;
-	if (list_empty(&p->controls) && peer_control(p, kind, r->remote, request_wire_id(r), 0) == 0)
+	if (list_empty(&p->controls) && peer_pay(r, kind) == 0)
 		return;
 	r->owes = (uint8_t)kind;
 	list_append(&p->controls, &r->link);
@@ -295,9 +303,8 @@ static void peer_end_requests(struct peer *p, int code)
 			continue;
 		if (r->state == REQ_POSTED)
 			recv_unpost(ep, r);
-		if (r->state == REQ_GETTING)
-			r->peer->transport->ops->get_cancel(r->peer->transport, r->peer->rank,
-							    request_handle(r));
+		if (r->state == REQ_GETTING || r->state == REQ_PUTTING)
+			r->peer->transport->ops->cancel(r->peer->transport, r->peer->rank, request_handle(r));
 		if (r->peer && r->peer->inflow_request == r) {
 			r->peer->inflow = INFLOW_DROP;
 			r->peer->inflow_request = NULL;

@@ -217,19 +217,61 @@ int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e
 	return 0;
 }
 
+/* The pieces of a matched receive's memory, head and body. */
+static void *recv_piece(const struct request *r, int i)
+{
+	return i == 0 ? r->base[0] : r->split ? r->base[1] : r->base[0] + r->bytes[0];
+}
+
 /* Fills in the get for a matched rendezvous. */
 static int recv_start_get(struct request *r, const void *desc, size_t desc_bytes)
 {
 	struct peer *p = r->peer;
-	struct transport_get get = {
+	struct transport_move get = {
 		.cookie = request_handle(r),
 		.desc = desc,
 		.desc_bytes = desc_bytes,
-		.local = {{r->base[0], r->bytes[0]},
-			  {r->split ? r->base[1] : r->base[0] + r->bytes[0], r->bytes[1]}},
+		.local = {{recv_piece(r, 0), r->bytes[0]}, {recv_piece(r, 1), r->bytes[1]}},
 	};
 
 	return p->transport->ops->get(p->transport, p->rank, &get);
+}
+
+int recv_emit_cts(struct request *r)
+{
+	struct peer *p = r->peer;
+	const struct transport_ops *ops = p->transport->ops;
+	const void *base[2] = {recv_piece(r, 0), recv_piece(r, 1)};
+	struct transport_slot slot;
+	int desc_bytes = 0;
+	int rc = ops->reserve(p->transport, p->rank, r->wants_put ? WIRE_RMA_MAX : 0, &slot);
+
+	if (rc < 0)
+		return rc;
+	if (r->wants_put)
+		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), TRANSPORT_PUT, base, r->bytes, slot.payload);
+	if (desc_bytes < 0)
+		desc_bytes = 0; /* streaming needs no description */
+	r->exposed = desc_bytes > 0;
+	p->streams_in += !r->exposed;
+	p->puts_in += r->exposed;
+	slot.hdr->kind = WIRE_CTS;
+	slot.hdr->flags = r->exposed ? WIRE_RMA : 0;
+	slot.hdr->len = (uint32_t)desc_bytes;
+	slot.hdr->ctl = (struct wire_ctl){.id = r->remote, .from = request_wire_id(r)};
+	ops->commit(p->transport, p->rank, &slot);
+	return 0;
+}
+
+void recv_ask(struct request *r)
+{
+	struct peer *p = r->peer;
+	const struct transport_ops *ops = p->transport->ops;
+
+	request_set_state(r, REQ_FILLING);
+	r->at = 0;
+	r->wants_put = ops->put_pays && ops->put_pays(p->transport, p->rank, request_total(r));
+	peer_owe(r, WIRE_CTS);
 }
 
 void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const void *desc, size_t desc_bytes)
@@ -250,10 +292,7 @@ void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const void *
 			return;
 		}
 	}
-	request_set_state(r, REQ_FILLING);
-	r->at = 0;
-	p->streams_in++;
-	peer_owe(r, WIRE_CTS);
+	recv_ask(r);
 }
 
 /* The tail of a fragmented message that was unexpected so far goes to r from now on. */

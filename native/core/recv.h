@@ -33,6 +33,9 @@ void recv_extracted(struct ibvx *ep, struct request *r, struct umsg *u);
 /* Drops an extracted message as if it had been received and truncated. */
 void recv_discard(struct ibvx *ep, struct umsg *u);
 
+/* Sends the CTS of r, with a description of its memory if a put is wanted. 0, -EAGAIN, or the transport's error. */
+int recv_emit_cts(struct request *r);
+
 /* Frees whatever is queued; for closing. */
 void recv_free_all(struct ibvx *ep);
 

@@ -15,7 +15,8 @@ static const uint16_t request_legal[REQ_STATE_COUNT] = {
 	[REQ_QUEUED] = BIT(REQ_PUSHING) | BIT(REQ_WAIT_ACK) | BIT(REQ_WAIT_CTS) | BIT(REQ_DONE),
 	[REQ_PUSHING] = BIT(REQ_WAIT_ACK) | BIT(REQ_DONE),
 	[REQ_WAIT_ACK] = BIT(REQ_DONE),
-	[REQ_WAIT_CTS] = BIT(REQ_STREAMING) | BIT(REQ_DONE),
+	[REQ_WAIT_CTS] = BIT(REQ_STREAMING) | BIT(REQ_PUTTING) | BIT(REQ_DONE),
+	[REQ_PUTTING] = BIT(REQ_STREAMING) | BIT(REQ_DONE),
 	[REQ_STREAMING] = BIT(REQ_DONE),
 	[REQ_POSTED] = BIT(REQ_FILLING) | BIT(REQ_GETTING) | BIT(REQ_DONE),
 	[REQ_FILLING] = BIT(REQ_DONE),
@@ -28,7 +29,7 @@ static const char *const request_names[REQ_STATE_COUNT] = {
 	[REQ_FREE] = "free",           [REQ_QUEUED] = "queued",       [REQ_PUSHING] = "pushing",
 	[REQ_WAIT_ACK] = "wait-ack",   [REQ_WAIT_CTS] = "wait-cts",   [REQ_STREAMING] = "streaming",
 	[REQ_POSTED] = "posted",       [REQ_FILLING] = "filling",     [REQ_GETTING] = "getting",
-	[REQ_MESSAGE] = "message",     [REQ_DONE] = "done",
+	[REQ_MESSAGE] = "message",     [REQ_DONE] = "done",         [REQ_PUTTING] = "putting",
 };
 
 const char *request_state_name(enum req_state s)
@@ -99,6 +100,7 @@ struct request *request_get(struct request_table *t, enum req_kind kind, enum re
 	r->consumed = false;
 	r->exposed = false;
 	r->split = false;
+	r->wants_put = false;
 	r->owes = 0;
 	r->peer = NULL;
 	r->waiter = NULL;

@@ -9,8 +9,10 @@
  *             QUEUED, PUSHING --(synchronous)--> WAIT_ACK -------> DONE
  *             QUEUED --(RTS out)--> WAIT_CTS --(FIN)-------------> DONE
  *                                   WAIT_CTS -> STREAMING -------> DONE
+ *                                   WAIT_CTS -> PUTTING ---------> DONE
+ *                                               PUTTING --(impossible)--> STREAMING
  *   receive:  POSTED --(eager, truncated, cancelled)-------------> DONE
- *             POSTED --(fragments or DATA to come)--> FILLING ---> DONE
+ *             POSTED --(fragments, DATA or DONE to come)--> FILLING ---> DONE
  *             POSTED --(get started)--> GETTING -----------------> DONE
  *                                       GETTING --(impossible)--> FILLING
  *   matched probe: MESSAGE -> (as a receive that has just matched)
@@ -39,6 +41,7 @@ enum req_state {
 	REQ_WAIT_ACK,
 	REQ_WAIT_CTS,
 	REQ_STREAMING,
+	REQ_PUTTING,
 	REQ_POSTED,
 	REQ_FILLING,
 	REQ_GETTING,
@@ -63,6 +66,7 @@ struct request {
 	bool consumed;     /* the owner has its status, but a control packet is still owed */
 	bool exposed;      /* the transport holds something for this memory */
 	bool split;        /* receive: the body goes to memory of ours */
+	bool wants_put;    /* receive: the CTS that it owes offers its memory */
 	uint8_t owes;      /* enum wire_kind of the control packet that this request owes, or 0 */
 
 	struct peer *peer; /* send: destination; receive: once matched, the sender */

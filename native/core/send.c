@@ -177,7 +177,7 @@ static int send_announce(struct request *r)
 	if (rc < 0)
 		return rc;
 	if (ops->expose && request_total(r) > 0)
-		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), base, r->bytes, desc);
+		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), TRANSPORT_GET, base, r->bytes, desc);
 	if (desc_bytes < 0)
 		desc_bytes = 0; /* streaming needs no description */
 	r->exposed = desc_bytes > 0;
@@ -234,20 +234,66 @@ static struct request *send_of(struct peer *p, const struct wire_hdr *hdr, const
 	return NULL;
 }
 
-void send_on_cts(struct peer *p, const struct wire_hdr *hdr)
+static void send_stream_start(struct request *r)
+{
+	request_set_state(r, REQ_STREAMING);
+	r->at = 0;
+	list_append(&r->peer->streams, &r->link);
+	peer_flush(r->peer);
+}
+
+/* The receiver offers its memory. */
+static int send_start_put(struct request *r, const void *desc, size_t desc_bytes)
+{
+	struct peer *p = r->peer;
+	const struct transport_ops *ops = p->transport->ops;
+	struct wire_hdr done = {.kind = WIRE_DONE, .ctl = {.id = r->remote, .from = request_wire_id(r)}};
+	struct transport_move put = {
+		.cookie = request_handle(r),
+		.desc = desc,
+		.desc_bytes = desc_bytes,
+		.local = {{r->base[0], r->bytes[0]}, {r->base[1], r->bytes[1]}},
+	};
+
+	return ops->put ? ops->put(p->transport, p->rank, &put, &done) : -ENOSYS;
+}
+
+void send_on_cts(struct peer *p, const struct wire_hdr *hdr, const void *payload)
 {
 	struct request *r = send_of(p, hdr, "CTS");
 
 	if (!r)
 		return;
-	if (!request_set_state(r, REQ_STREAMING)) {
+	if (r->state != REQ_WAIT_CTS) {
 		peer_broken(p, "CTS for a request in state %s", request_state_name(r->state));
 		return;
 	}
 	r->remote = hdr->ctl.from;
-	r->at = 0;
-	list_append(&p->streams, &r->link);
-	peer_flush(p);
+	if (hdr->flags & WIRE_RMA) {
+		request_set_state(r, REQ_PUTTING);
+		if (send_start_put(r, payload, hdr->len) == 0) {
+			p->puts++;
+			return;
+		}
+	}
+	send_stream_start(r);
+}
+
+void send_on_put(void *core, int rank, uint64_t cookie, int err)
+{
+	struct ibvx *ep = core;
+	struct peer *p = &ep->peers[rank];
+	struct request *r = request_at(&ep->requests, (uint32_t)cookie - 1u);
+
+	if (!r || request_handle(r) != cookie || r->state != REQ_PUTTING)
+		return;
+	if (err == 0) {
+		p->bytes_out += request_total(r);
+		complete_request(ep, r, 0);
+		return;
+	}
+	log_info(&ep->log, "a put to rank %d failed (%s): the message is streamed instead", rank, strerror(-err));
+	send_stream_start(r);
 }
 
 void send_on_fin(struct peer *p, const struct wire_hdr *hdr)

@@ -22,8 +22,10 @@ int send_emit(struct request *r);
 int send_stream(struct request *r);
 
 /* The receiver's answers. They validate ids; a bad one breaks the peer. */
-void send_on_cts(struct peer *p, const struct wire_hdr *hdr);
+void send_on_cts(struct peer *p, const struct wire_hdr *hdr, const void *payload);
 void send_on_fin(struct peer *p, const struct wire_hdr *hdr);
 void send_on_ack(struct peer *p, const struct wire_hdr *hdr);
+/* As struct transport_sink has it. */
+void send_on_put(void *core, int rank, uint64_t cookie, int err);
 
 #endif

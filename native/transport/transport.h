@@ -4,8 +4,8 @@
 /*
  * transport: the seam between the core and whatever moves packets.
  *
- * A transport gives, per peer, a reliable packet stream in order, and optionally
- * one-sided gets.  It knows nothing of matching, requests or credits.
+ * A transport gives, per peer, a reliable packet stream in order, and optionally one-sided
+ * moves: gets and puts.  It knows nothing of matching, requests or credits.
  *
  * Every open transport begins with `const struct transport_ops *ops` (struct transport below).
  *
@@ -40,16 +40,19 @@ struct transport_slot {
 	uint64_t private; /* the transport's */
 };
 
-/* One side of a get: up to two local pieces, in order, and the remote descriptors. */
-struct transport_get {
+/* A get or a put: up to two local pieces, in order, and the remote descriptors. */
+struct transport_move {
 	uint64_t cookie;
 	const void *desc;     /* as expose() wrote it on the other side, desc_bytes long */
 	size_t desc_bytes;
 	struct {
 		void *base;
 		size_t len;
-	} local[2];           /* [0] takes the head, [1] the body; lengths equal the exposed ones */
+	} local[2];           /* [0] is the head, [1] the body; lengths equal the exposed ones; a put only reads */
 };
+
+/* What the peer may do with exposed memory. */
+enum transport_access { TRANSPORT_GET, TRANSPORT_PUT };
 
 struct transport_sink {
 	void *core;
@@ -59,6 +62,9 @@ struct transport_sink {
 	/* The get with this cookie has ended: 0 or -errno (text set). -EPERM and -ENOSYS: cannot be
 	 * done this way at all, the core streams instead. */
 	void (*on_get)(void *core, int peer, uint64_t cookie, int err);
+	/* The put with this cookie has ended and its memory may be used again: 0, the packet behind it is on its way;
+	 * or -errno (text set): it is not and will not be, the core streams instead. */
+	void (*on_put)(void *core, int peer, uint64_t cookie, int err);
 	/* The peer cannot be reached any more.  All that it sent before has been delivered.
 	 * err: -ECONNRESET and the like; -EPIPE: it left in good order.  why names the rank and is copied. */
 	void (*on_down)(void *core, int peer, int err, const char *why);
@@ -164,19 +170,24 @@ struct transport_ops {
 	 * Bit 0 is the core's: set while somebody sleeps.  Who wakes clears it and adds 2, in one exchange. */
 	uint32_t *(*bell)(struct transport *t);
 
-	/* One-sided gets; NULL where there are none.
-	 * expose(): describes two pieces of local memory so that peer can get them; returns the
+	/* One-sided moves; NULL where there are none.
+	 * expose(): describes two pieces of local memory so that peer can get them, or put them there; returns the
 	 * descriptor's length (<= WIRE_RMA_MAX), 0: not for this message, -errno.  What it holds is
 	 * released by unexpose() with the same cookie. */
-	int (*expose)(struct transport *t, int peer, uint64_t cookie, const void *base[2],
+	int (*expose)(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 		      const size_t len[2], void *desc);
 	void (*unexpose)(struct transport *t, int peer, uint64_t cookie);
 	/* Does a get of this many bytes beat streaming, as measured on this host? */
 	bool (*get_pays)(const struct transport *t, int peer, size_t bytes);
 	/* Starts a get; its end comes through on_get from a later poll().  Any error: the core streams instead. */
-	int (*get)(struct transport *t, int peer, const struct transport_get *get);
-	/* Forgets a get whose request is gone; no upcall follows for the cookie. */
-	void (*get_cancel)(struct transport *t, int peer, uint64_t cookie);
+	int (*get)(struct transport *t, int peer, const struct transport_move *get);
+	/* May NULL be where gets are. Is a put worth being offered for a message of this many bytes, if no get carries it? */
+	bool (*put_pays)(const struct transport *t, int peer, size_t bytes);
+	/* Starts a put; its end comes through on_put from a later poll().  The packet `behind` (no payload; copied) reaches the peer when all
+	 * bytes are there.  Any error: the core streams instead. */
+	int (*put)(struct transport *t, int peer, const struct transport_move *put, const struct wire_hdr *behind);
+	/* Forgets a get or put whose request is gone; no upcall follows for the cookie. */
+	void (*cancel)(struct transport *t, int peer, uint64_t cookie);
 
 	/* We close in good order (say goodbye first) / the core has given the peer up:
 	 * drop what is queued for it; reserve() may answer any error from now on. */

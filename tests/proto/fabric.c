@@ -29,6 +29,8 @@ void fabric_config_random(struct fabric_config *cfg, uint64_t seed)
 		.get_delay_max = rng_percent(&r, 30) ? 0 : (unsigned)rng_range(&r, 1, 100),
 		.expose_refuse_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
 		.get_fail_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
+		.put_min = rng_percent(&r, 60) ? 0 : (size_t)rng_range(&r, 1, 100000),
+		.put_fail_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
 	};
 }
 

@@ -42,15 +42,19 @@ struct exposure {
 	struct exposure *next;
 	uint64_t id, cookie;
 	int peer;
+	enum transport_access access;
 	const void *base[2];
 	size_t len[2];
 };
 
+/* A get or a put. */
 struct get {
 	struct get *next;
 	uint64_t due, cookie, id;
 	int peer;
 	int err;
+	enum transport_access access;
+	struct wire_hdr behind;
 	void *base[2];
 	size_t len[2];
 };

@@ -357,26 +357,48 @@ static bool deliver_down(struct fake *t, int peer)
 	return true;
 }
 
-/* The memory is read here, while the exposure is known to stand. */
-static int get_copy(struct fabric *f, const struct get *g, int rank)
+/* The memory is read, or written, here, while the exposure is known to stand. */
+static int move_copy(struct fabric *f, const struct get *g, int rank)
 {
 	struct exposure *e;
 
 	if (g->err)
 		return g->err;
 	e = fabric_exposure(f, g->peer, g->id);
+	if (e && (e->access != g->access || e->peer != rank))
+		fabric_violate(f, "rank %d: moves memory of rank %d that is exposed otherwise", rank, g->peer);
 	if (!e) {
 		if (f->nodes[g->peer].open && !fabric_link(f, rank, g->peer)->forgotten)
-			fabric_violate(f, "rank %d: unexposed what rank %d was still getting", g->peer, rank);
+			fabric_violate(f, "rank %d: unexposed what rank %d was still moving", g->peer, rank);
 		return -ECONNRESET;
 	}
 	for (int i = 0; i < 2; i++)
-		if (g->len[i])
+		if (g->len[i] && g->access == TRANSPORT_GET)
 			memcpy(g->base[i], e->base[i], g->len[i]);
+		else if (g->len[i])
+			memcpy((void *)(uintptr_t)e->base[i], g->base[i], g->len[i]);
 	return 0;
 }
 
-static bool deliver_get(struct fake *t)
+/* The packet behind a put, whether or not the link has room. */
+static int put_behind(struct fake *t, const struct get *g)
+{
+	struct packet *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->wire = malloc(sizeof(*p->wire));
+	if (!p->wire) {
+		free(p);
+		return -ENOMEM;
+	}
+	*p->wire = g->behind;
+	fabric_push(t->f, t->rank, g->peer, p);
+	owe_ring(t, g->peer);
+	return 0;
+}
+
+static bool deliver_move(struct fake *t)
 {
 	struct fabric *f = t->f;
 	struct get **at = &f->nodes[t->rank].gets, *g;
@@ -388,11 +410,16 @@ static bool deliver_get(struct fake *t)
 	if (!g)
 		return false;
 	*at = g->next;
-	err = get_copy(f, g, t->rank);
+	err = move_copy(f, g, t->rank);
+	if (err == 0 && g->access == TRANSPORT_PUT)
+		err = put_behind(t, g);
 	pthread_mutex_unlock(&f->lock);
 	if (err)
-		error_set(err, "the fake get failed");
-	t->sink.on_get(t->sink.core, g->peer, g->cookie, err);
+		error_set(err, "the fake move failed");
+	if (g->access == TRANSPORT_GET)
+		t->sink.on_get(t->sink.core, g->peer, g->cookie, err);
+	else
+		t->sink.on_put(t->sink.core, g->peer, g->cookie, err);
 	free(g);
 	pthread_mutex_lock(&f->lock);
 	return true;
@@ -402,7 +429,7 @@ static bool deliver_one(struct fake *t)
 {
 	int size = t->f->cfg.size, first = (int)rng_below(&t->f->rng, (uint64_t)size + 1);
 
-	if (first == size && deliver_get(t))
+	if (first == size && deliver_move(t))
 		return true;
 	for (int i = 0; i < size; i++) {
 		int peer = (first + i) % size;
@@ -410,7 +437,7 @@ static bool deliver_one(struct fake *t)
 		if (deliver_packet(t, peer) || deliver_down(t, peer))
 			return true;
 	}
-	return deliver_get(t);
+	return deliver_move(t);
 }
 
 static int fake_poll(struct transport *base, int budget)
@@ -487,7 +514,7 @@ static uint32_t *fake_bell(struct transport *base)
 	return (uint32_t *)&t->f->nodes[t->rank].bell;
 }
 
-/* --- gets --- */
+/* --- moves --- */
 
 struct fake_desc {
 	uint64_t magic, id;
@@ -496,8 +523,8 @@ struct fake_desc {
 static_assert(sizeof(struct fake_desc) <= WIRE_RMA_MAX, "a descriptor fits an RTS");
 #define FAKE_MAGIC UINT64_C(0x66616b6564657363)
 
-static int fake_expose(struct transport *base, int peer, uint64_t cookie, const void *from[2],
-		       const size_t len[2], void *desc)
+static int fake_expose(struct transport *base, int peer, uint64_t cookie, enum transport_access access,
+		       const void *from[2], const size_t len[2], void *desc)
 {
 	struct fake *t = fake_of(base);
 	struct fabric *f = t->f;
@@ -517,7 +544,7 @@ static int fake_expose(struct transport *base, int peer, uint64_t cookie, const 
 	if (!e)
 		goto out;
 	*e = (struct exposure){ .next = f->nodes[t->rank].exposures, .id = ++f->next_id, .cookie = cookie,
-				.peer = peer, .base = { from[0], from[1] }, .len = { len[0], len[1] } };
+				.peer = peer, .access = access, .base = { from[0], from[1] }, .len = { len[0], len[1] } };
 	f->nodes[t->rank].exposures = e;
 	d.id = e->id;
 	d.len[0] = len[0];
@@ -557,27 +584,37 @@ static bool fake_get_pays(const struct transport *base, int peer, size_t bytes)
 	return bytes >= t->f->cfg.get_min;
 }
 
-static int get_outcome(struct fabric *f, int peer)
+static bool fake_put_pays(const struct transport *base, int peer, size_t bytes)
+{
+	const struct fake *t = fake_of_const(base);
+
+	(void)peer;
+	return bytes >= t->f->cfg.put_min;
+}
+
+static int move_outcome(struct fabric *f, int peer, enum transport_access access)
 {
 	if (f->nodes[peer].dead || !f->nodes[peer].open)
 		return -ESRCH;
-	if (!rng_percent(&f->rng, f->cfg.get_fail_percent))
+	if (!rng_percent(&f->rng, access == TRANSPORT_GET ? f->cfg.get_fail_percent : f->cfg.put_fail_percent))
 		return 0;
 	if (f->cfg.get_errno)
 		return f->cfg.get_errno;
 	return rng_percent(&f->rng, 50) ? -EPERM : -ENOSYS;
 }
 
-static int fake_get(struct transport *base, int peer, const struct transport_get *get)
+static int move_start(struct transport *base, int peer, enum transport_access access, const struct transport_move *get,
+		      const struct wire_hdr *behind)
 {
+	const char *what = access == TRANSPORT_GET ? "get" : "put";
 	struct fake *t = fake_of(base);
 	struct fabric *f = t->f;
 	struct fake_desc d = { 0 };
 	struct get *g;
 	int err = -EINVAL;
 
-	enter(t, "get");
-	if (!peer_valid(t, peer, "get"))
+	enter(t, what);
+	if (!peer_valid(t, peer, what))
 		goto out;
 	if (get->desc_bytes >= sizeof(d))
 		memcpy(&d, get->desc, sizeof(d));
@@ -586,7 +623,7 @@ static int fake_get(struct transport *base, int peer, const struct transport_get
 		goto out; /* a corrupt packet may bring such */
 	}
 	if (d.len[0] != get->local[0].len || d.len[1] != get->local[1].len)
-		fabric_violate(f, "rank %d: get of %zu + %zu bytes, exposed are %llu + %llu", t->rank,
+		fabric_violate(f, "rank %d: %s of %zu + %zu bytes, exposed are %llu + %llu", t->rank, what,
 			       get->local[0].len, get->local[1].len, (unsigned long long)d.len[0],
 			       (unsigned long long)d.len[1]);
 	if (rng_percent(&f->rng, f->cfg.refuse_percent)) {
@@ -603,7 +640,7 @@ static int fake_get(struct transport *base, int peer, const struct transport_get
 		goto out;
 	*g = (struct get){ .next = f->nodes[t->rank].gets, .cookie = get->cookie, .id = d.id, .peer = peer,
 			   .due = f->now + rng_below(&f->rng, (uint64_t)f->cfg.get_delay_max + 1),
-			   .err = get_outcome(f, peer),
+			   .err = move_outcome(f, peer, access), .access = access, .behind = *behind,
 			   .base = { get->local[0].base, get->local[1].base },
 			   .len = { get->local[0].len, get->local[1].len } };
 	f->nodes[t->rank].gets = g;
@@ -613,12 +650,24 @@ out:
 	return err;
 }
 
-static void fake_get_cancel(struct transport *base, int peer, uint64_t cookie)
+static int fake_get(struct transport *base, int peer, const struct transport_move *get)
+{
+	static const struct wire_hdr none;
+
+	return move_start(base, peer, TRANSPORT_GET, get, &none);
+}
+
+static int fake_put(struct transport *base, int peer, const struct transport_move *put, const struct wire_hdr *behind)
+{
+	return move_start(base, peer, TRANSPORT_PUT, put, behind);
+}
+
+static void fake_cancel(struct transport *base, int peer, uint64_t cookie)
 {
 	struct fake *t = fake_of(base);
 	struct get **at;
 
-	enter(t, "get_cancel");
+	enter(t, "cancel");
 	at = &t->f->nodes[t->rank].gets;
 	while (*at && ((*at)->peer != peer || (*at)->cookie != cookie))
 		at = &(*at)->next;
@@ -675,7 +724,9 @@ const struct transport_ops fake_ops = {
 	.unexpose = fake_unexpose,
 	.get_pays = fake_get_pays,
 	.get = fake_get,
-	.get_cancel = fake_get_cancel,
+	.put_pays = fake_put_pays,
+	.put = fake_put,
+	.cancel = fake_cancel,
 };
 
 const struct transport_ops fake_plain_ops = {

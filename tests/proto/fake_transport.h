@@ -34,7 +34,9 @@ struct fabric_config {
 	unsigned get_delay_max;   /* ticks that a get takes at most */
 	unsigned expose_refuse_percent;
 	unsigned get_fail_percent;
-	int get_errno;            /* how gets fail; 0: -EPERM or -ENOSYS at random */
+	size_t put_min;           /* put_pays() from this size on */
+	unsigned put_fail_percent;
+	int get_errno;            /* how moves fail; 0: -EPERM or -ENOSYS at random */
 };
 
 /* Fills everything but size by seed: from a calm network to an ugly one. */
@@ -78,7 +80,7 @@ int fabric_violations(struct fabric *f, const char **text);
 
 /* transport_env.test is the struct fabric. */
 extern const struct transport_ops fake_ops;
-/* The same without gets. */
+/* The same without gets and puts. */
 extern const struct transport_ops fake_plain_ops;
 
 #endif

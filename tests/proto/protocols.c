@@ -260,6 +260,7 @@ static void failing_gets(void **state)
 		struct text t = text_of(2, 60000);
 		struct world w;
 
+		cfg.net.put_min = SIZE_MAX;
 		cfg.net.get_fail_percent = 100;
 		cfg.net.get_errno = errors[k];
 		cfg.net.get_delay_max = 50;
@@ -301,10 +302,110 @@ static void good_gets(void **state)
 	text_free(t);
 }
 
+/* Where no get carries it: the receiver offers its memory, the sender writes. Head and body apart, too. */
+static void good_puts(void **state)
+{
+	static char mem[60000], whole[60000];
+
+	(void)state;
+	for (int split = 0; split < 2; split++) {
+		struct world_config cfg = calm(2, 4096);
+		struct text t = text_of(2, 60000);
+		struct ibvx_sbuf buf = { t.bytes, 1000, t.bytes + 1000, t.len - 1000, 2 };
+		struct ibvx_rbuf into = { mem, sizeof(mem), split };
+		struct ibvx_status s;
+		struct world w;
+		ibvx_req send, recv;
+
+		cfg.net.get_min = SIZE_MAX;
+		cfg.net.get_delay_max = 500;
+		begin(&w, cfg, "psl=4000", NULL);
+		assert_int_equal(ibvx_isend(w.ep[0], &buf, 1, 1, CTX, &send), 0);
+		assert_int_equal(ibvx_irecv(w.ep[1], &into, 0, 1, CTX, &recv), 0);
+		assert_int_equal(finish(&w, 1, &recv, &s), 0);
+		memcpy(whole, mem, split ? 1000 : t.len);
+		if (split)
+			memcpy(whole + 1000, s.body, t.len - 1000);
+		assert_text(whole, 2, t.len);
+		ibvx_free(s.body);
+		assert_int_equal(finish(&w, 0, &send, NULL), 0);
+		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_DATA), 0);
+		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_DONE), 1);
+		assert_int_equal(fabric_sent(w.fabric, 1, 0, WIRE_CTS), 1);
+		assert_int_equal(fabric_exposures(w.fabric, 1), 0);
+		end(&w);
+		text_free(t);
+	}
+}
+
+/* A put that cannot be: the message streams. A get that fails first is followed by a put. */
+static void failing_puts(void **state)
+{
+	static char mem[60000];
+
+	(void)state;
+	for (int how = 0; how < 4; how++) {
+		struct world_config cfg = calm(2, 4096);
+		struct text t = text_of(2, 60000);
+		struct world w;
+
+		cfg.net.get_min = how & 1 ? 0 : SIZE_MAX;
+		cfg.net.get_fail_percent = 100;
+		cfg.net.put_fail_percent = how & 2 ? 100 : 0;
+		cfg.net.get_delay_max = 50;
+		begin(&w, cfg, "psl=4000", NULL);
+		for (int i = 0; i < 3; i++) {
+			ibvx_req send = put(&w, 0, 1, 1, t, 2, i % 2), recv = take(&w, 1, 0, 1, mem, sizeof(mem));
+
+			memset(mem, 0, sizeof(mem));
+			assert_int_equal(finish(&w, 1, &recv, NULL), 0);
+			assert_text(mem, 2, t.len);
+			assert_int_equal(finish(&w, 0, &send, NULL), 0);
+		}
+		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_DATA) > 0, how & 2 ? 1 : 0);
+		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_DONE), how & 2 ? 0 : 3);
+		assert_int_equal(fabric_exposures(w.fabric, 0) + fabric_exposures(w.fabric, 1), 0);
+		end(&w);
+		text_free(t);
+	}
+}
+
+/* DONE for a receive that has offered nothing is no completion. */
+static void stray_done(void **state)
+{
+	struct text t = text_of(2, 60000);
+	struct wire_hdr done = { .kind = WIRE_DONE };
+	static char mem[60000];
+	struct world_config cfg = calm(2, 4096);
+	struct world w;
+	ibvx_req send, recv;
+
+	(void)state;
+	cfg.net.get_min = cfg.net.put_min = SIZE_MAX;
+	cfg.net.delay_max = 20;
+	begin(&w, cfg, "psl=4000", NULL);
+	recv = take(&w, 1, 0, 1, mem, sizeof(mem));
+	send = put(&w, 0, 1, 1, t, 2, false);
+	while (fabric_sent(w.fabric, 1, 0, WIRE_CTS) == 0)
+		world_turn(&w, 1);
+	done.ctl.id = (uint32_t)recv - 1u + ((uint32_t)(recv >> 32) << 24);
+	assert_int_equal(fabric_inject(w.fabric, 0, 1, &done, NULL), 0);
+	assert_int_equal(finish(&w, 1, &recv, NULL), -EPROTO);
+	assert_non_null(strstr(ibvx_error(), "DONE"));
+	(void)send;
+	for (int r = 0; r < 2; r++) {
+		ibvx_abort(w.ep[r]);
+		w.ep[r] = NULL;
+	}
+	(void)world_close(&w);
+	text_free(t);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(truncation),   cmocka_unit_test(split_receives), cmocka_unit_test(synchronous),
 	cmocka_unit_test(switch_limit), cmocka_unit_test(flood),          cmocka_unit_test(flood_probed),
 	cmocka_unit_test(failing_gets), cmocka_unit_test(good_gets),
+	cmocka_unit_test(good_puts),    cmocka_unit_test(failing_puts),   cmocka_unit_test(stray_done),
 };
 
 int main(void)

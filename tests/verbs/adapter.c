@@ -35,6 +35,11 @@ struct fake_srq {
 	struct ibv_srq srq;
 	struct receives receives;
 };
+struct fake_mr {
+	struct ibv_mr mr; /* first */
+	int access;
+	struct fake_mr *next;
+};
 struct fake_id;
 struct fake_qp {
 	struct ibv_qp qp;
@@ -63,12 +68,14 @@ struct fake_id {
 };
 
 struct adapter_faults adapter_faults;
-unsigned adapter_inlined, adapter_reads, adapter_requests;
+unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
+uint64_t adapter_moved;
 
 static struct ibv_device device = {.name = "fake0", .dev_name = "uverbs9"};
 static struct ibv_context context = {.device = &device, .async_fd = -1};
 static struct fake_id *ids[IDS_MAX];
 static struct fake_qp *qps[IDS_MAX];
+static struct fake_mr *mrs;
 static int qp_count, live;
 static uint16_t next_port;
 static struct ibv_async_event async_event;
@@ -98,7 +105,8 @@ static void drain_fd(int fd)
 void adapter_reset(void)
 {
 	adapter_faults = (struct adapter_faults){.max_inline = 220};
-	adapter_inlined = adapter_reads = adapter_requests = 0;
+	adapter_inlined = adapter_reads = adapter_writes = adapter_requests = 0;
+	adapter_moved = 0;
 	memset(ids, 0, sizeof(ids));
 	memset(qps, 0, sizeof(qps));
 	qp_count = 0;
@@ -168,7 +176,7 @@ static int fake_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_
 {
 	(void)c;
 	(void)port;
-	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .max_msg_sz = 10000};
+	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .max_msg_sz = adapter_faults.no_copy ? 1u << 31 : 10000};
 	return 0;
 }
 
@@ -300,24 +308,42 @@ static int fake_destroy_srq(struct ibv_srq *s)
 static struct ibv_mr *fake_reg(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
 	static uint32_t key;
-	struct ibv_mr *mr;
+	struct fake_mr *mr;
 
-	(void)access;
 	if (adapter_faults.refuse_reg > 0) {
 		adapter_faults.refuse_reg--;
 		errno = ENOMEM;
 		return NULL;
 	}
 	mr = fails("reg_mr") ? NULL : make(sizeof(*mr));
-	if (mr)
-		*mr = (struct ibv_mr){.pd = pd, .addr = addr, .length = len, .lkey = ++key, .rkey = key};
-	return mr;
+	if (!mr)
+		return NULL;
+	*mr = (struct fake_mr){{.pd = pd, .addr = addr, .length = len, .lkey = ++key, .rkey = key}, access, mrs};
+	mrs = mr;
+	return &mr->mr;
 }
 
 static int fake_dereg(struct ibv_mr *mr)
 {
+	struct fake_mr **at = &mrs;
+
+	while (&(*at)->mr != mr)
+		at = &(*at)->next;
+	*at = (*at)->next;
 	unmake(mr);
 	return 0;
+}
+
+/* Is there a registration with this key that covers the range and allows this access? */
+static bool registered(uint32_t key, uint64_t addr, uint64_t len, int access)
+{
+	for (const struct fake_mr *m = mrs; m; m = m->next) {
+		uint64_t at = (uint64_t)(uintptr_t)m->mr.addr;
+
+		if (m->mr.lkey == key)
+			return addr >= at && len <= m->mr.length && addr - at <= m->mr.length - len && (m->access & access) == access;
+	}
+	return false;
 }
 
 /* --- work --- */
@@ -405,6 +431,26 @@ static void qp_fail(struct fake_qp *q)
 	}
 }
 
+/* An RDMA read or write; iWARP answers a read by a write. */
+static enum ibv_wc_status move(const struct ibv_send_wr *wr)
+{
+	const struct ibv_sge *s = wr->sg_list;
+	void *local = (void *)(uintptr_t)s->addr, *remote = (void *)(uintptr_t)wr->wr.rdma.remote_addr;
+	bool read = wr->opcode == IBV_WR_RDMA_READ;
+
+	if (!registered(s->lkey, s->addr, s->length,
+			!read ? 0 : IBV_ACCESS_LOCAL_WRITE | (adapter_faults.iwarp ? IBV_ACCESS_REMOTE_WRITE : 0)))
+		return IBV_WC_LOC_PROT_ERR;
+	if (!registered(wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, s->length, read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE))
+		return IBV_WC_REM_ACCESS_ERR;
+	if (!adapter_faults.no_copy)
+		memcpy(read ? local : remote, read ? remote : local, s->length);
+	adapter_reads += read;
+	adapter_writes += !read;
+	adapter_moved += s->length;
+	return IBV_WC_SUCCESS;
+}
+
 static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct fake_qp *q = (struct fake_qp *)base, *to = q->id->other ? q->id->other->qp : NULL;
@@ -418,9 +464,8 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 	} else if (adapter_faults.next_send) {
 		wc.status = adapter_faults.next_send;
 		adapter_faults.next_send = IBV_WC_SUCCESS;
-	} else if (wr->opcode == IBV_WR_RDMA_READ) {
-		memcpy((void *)(uintptr_t)wr->sg_list->addr, (const void *)(uintptr_t)wr->wr.rdma.remote_addr, wr->sg_list->length);
-		adapter_reads++;
+	} else if (wr->opcode != IBV_WR_SEND) {
+		wc.status = move(wr);
 	} else if (!deliver(to, (const void *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length)) {
 		wc.status = IBV_WC_RNR_RETRY_EXC_ERR;
 	}

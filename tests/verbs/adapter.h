@@ -24,6 +24,7 @@ struct adapter_faults {
 	bool hold_sends;           /* successful sends complete only at adapter_release() */
 	int post_error;            /* post_send returns this */
 	bool no_srq, iwarp;
+	bool no_copy;              /* reads and writes move nothing, addresses need not exist */
 	uint32_t max_inline;       /* create_qp refuses more */
 	enum ibv_wc_status next_send; /* the next send ends so, its data is lost; 0: success */
 };
@@ -43,7 +44,8 @@ void adapter_disconnect_all(void);
 void adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to);
 /* The queue pairs made, in order; NULL behind the last. */
 struct ibv_qp *adapter_qp(int n);
-/* Sends with inline data, RDMA reads and connection requests seen. */
-extern unsigned adapter_inlined, adapter_reads, adapter_requests;
+/* Sends with inline data, RDMA reads, writes, connection requests and bytes read or written so far. */
+extern unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
+extern uint64_t adapter_moved;
 
 #endif

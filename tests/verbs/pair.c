@@ -37,6 +37,16 @@ static void on_get(void *core, int peer, uint64_t cookie, int err)
 	s->get_cookie = cookie;
 }
 
+static void on_put(void *core, int peer, uint64_t cookie, int err)
+{
+	struct side *s = core;
+
+	(void)peer;
+	s->puts++;
+	s->get_error = err;
+	s->get_cookie = cookie;
+}
+
 static void on_down(void *core, int peer, int err, const char *why)
 {
 	struct side *s = core;
@@ -94,7 +104,7 @@ void pair_open(struct pair *p, const char *const *settings)
 						.job_id = "0123456789abcdef0123456789abcdef",
 						.settings = p->settings,
 						.log = &p->log,
-						.sink = {s, on_packet, on_get, on_down},
+						.sink = {s, on_packet, on_get, on_put, on_down},
 						.watch = {s, watch_add, watch_remove},
 						.bells = &s->bells,
 						.test = (void *)(uintptr_t)&adapter_provider};

@@ -21,7 +21,7 @@ struct side {
 	int packets;
 	uint64_t last_value;       /* ctl.value of the last packet */
 	bool in_order, whole;      /* values counted up by one; payloads held what they should */
-	int gets, get_error;
+	int gets, puts, get_error;
 	uint64_t get_cookie;
 	int downs, down_error;
 	int packets_at_down;

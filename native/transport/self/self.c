@@ -208,14 +208,15 @@ static bool self_ready(const struct transport *t)
 	return atomic_load_explicit(&s->pending, memory_order_relaxed) > 0;
 }
 
-static int self_expose(struct transport *t, int peer, uint64_t cookie, const void *base[2],
-		       const size_t len[2], void *desc)
+static int self_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access,
+		       const void *base[2], const size_t len[2], void *desc)
 {
 	struct self_desc d = {{base[0], base[1]}, {len[0], len[1]}};
 
 	(void)t;
 	(void)peer;
 	(void)cookie;
+	(void)access;
 	memcpy(desc, &d, sizeof(d));
 	return (int)sizeof(d);
 }
@@ -235,7 +236,7 @@ static bool self_get_pays(const struct transport *t, int peer, size_t bytes)
 	return true;
 }
 
-static int self_get(struct transport *t, int peer, const struct transport_get *get)
+static int self_get(struct transport *t, int peer, const struct transport_move *get)
 {
 	struct self *s = (struct self *)t;
 	struct self_desc d;
@@ -261,7 +262,7 @@ static int self_get(struct transport *t, int peer, const struct transport_get *g
 	return 0;
 }
 
-static void self_get_cancel(struct transport *t, int peer, uint64_t cookie)
+static void self_cancel(struct transport *t, int peer, uint64_t cookie)
 {
 	struct self *s = (struct self *)t;
 
@@ -308,6 +309,6 @@ const struct transport_ops transport_self_ops = {
 	.unexpose = self_unexpose,
 	.get_pays = self_get_pays,
 	.get = self_get,
-	.get_cancel = self_get_cancel,
+	.cancel = self_cancel,
 	.forget = self_forget,
 };

@@ -425,7 +425,7 @@ const struct transport_ops transport_shm_ops = {
 	.unexpose = shm_unexpose,
 	.get_pays = shm_get_pays,
 	.get = shm_get,
-	.get_cancel = shm_get_cancel,
+	.cancel = shm_cancel,
 	.forget = shm_forget,
 	.counters = shm_counters,
 };

@@ -194,14 +194,15 @@ bool shm_ready(const struct transport *t)
 		       atomic_load_explicit(&s->connects_seen, memory_order_relaxed);
 }
 
-int shm_expose(struct transport *t, int peer, uint64_t cookie, const void *base[2], const size_t len[2], void *desc)
+int shm_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+	       const size_t len[2], void *desc)
 {
 	const struct shm *s = (const struct shm *)t;
 	struct shm_desc d = {{(uint64_t)(uintptr_t)base[0], (uint64_t)(uintptr_t)base[1]}};
 
 	(void)cookie;
 	(void)peer;
-	if (s->cma_min == SIZE_MAX || len[0] + len[1] < s->cma_min)
+	if (access != TRANSPORT_GET || s->cma_min == SIZE_MAX || len[0] + len[1] < s->cma_min)
 		return 0;
 	memcpy(desc, &d, sizeof(d));
 	return (int)sizeof(d);
@@ -222,7 +223,7 @@ bool shm_get_pays(const struct transport *t, int peer, size_t bytes)
 	return s->cma && bytes >= s->cma_min;
 }
 
-int shm_get(struct transport *t, int peer, const struct transport_get *get)
+int shm_get(struct transport *t, int peer, const struct transport_move *get)
 {
 	struct shm *s = (struct shm *)t;
 	struct shm_desc d;
@@ -247,7 +248,7 @@ int shm_get(struct transport *t, int peer, const struct transport_get *get)
 	return 0;
 }
 
-void shm_get_cancel(struct transport *t, int peer, uint64_t cookie)
+void shm_cancel(struct transport *t, int peer, uint64_t cookie)
 {
 	struct shm *s = (struct shm *)t;
 

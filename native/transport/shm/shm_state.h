@@ -72,10 +72,11 @@ void shm_remember_bell(struct shm *s, struct shm_peer *p, _Atomic uint32_t *star
 
 int shm_poll(struct transport *t, int budget);
 bool shm_ready(const struct transport *t);
-int shm_expose(struct transport *t, int peer, uint64_t cookie, const void *base[2], const size_t len[2], void *desc);
+int shm_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+	       const size_t len[2], void *desc);
 void shm_unexpose(struct transport *t, int peer, uint64_t cookie);
 bool shm_get_pays(const struct transport *t, int peer, size_t bytes);
-int shm_get(struct transport *t, int peer, const struct transport_get *get);
-void shm_get_cancel(struct transport *t, int peer, uint64_t cookie);
+int shm_get(struct transport *t, int peer, const struct transport_move *get);
+void shm_cancel(struct transport *t, int peer, uint64_t cookie);
 
 #endif

@@ -73,6 +73,8 @@ static void complete_packet(struct verbs_link *l, const struct wire_hdr *hdr, ui
 		return;
 	}
 	l->credits += hdr->stamp;
+	if (l->behind_waits)
+		move_pump(l);
 	p->packets_in++;
 	if (!l->greeted) {
 		l->greeted = true;
@@ -135,6 +137,8 @@ static void complete_send(struct verbs_link *l, const struct ibv_wc *wc, uint32_
 		l->tx_done = seq + 1;
 	if (l->peer)
 		post_credit(l);
+	if (l->behind_waits)
+		move_pump(l);
 }
 
 static void complete_one(struct verbs_device *d, const struct ibv_wc *wc)
@@ -150,12 +154,12 @@ static void complete_one(struct verbs_device *d, const struct ibv_wc *wc)
 		if (l)
 			complete_send(l, wc, value);
 		return;
-	case VERBS_WORK_READ:
+	case VERBS_WORK_MOVE:
 		if (!l)
 			return;
 		if (wc->status != IBV_WC_SUCCESS)
-			complete_error(l, wc, "reading a message");
-		read_on_completion(l, value, wc->status == IBV_WC_SUCCESS);
+			complete_error(l, wc, "moving a message");
+		move_on_completion(l, value, wc->status == IBV_WC_SUCCESS);
 		return;
 	}
 }

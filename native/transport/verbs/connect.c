@@ -43,7 +43,7 @@ static struct rdma_conn_param connect_param(const struct verbs_link *l, const st
 		.private_data = g,
 		.private_data_len = sizeof(*g),
 		.responder_resources = (uint8_t)l->device->reads_in,
-		.initiator_depth = (uint8_t)l->reads_max,
+		.initiator_depth = (uint8_t)l->queue[VERBS_READ].max,
 		.flow_control = 1,
 		.retry_count = CONNECT_RETRIES,
 		.rnr_retry_count = CONNECT_RNR_RETRIES,
@@ -56,8 +56,8 @@ static bool connect_take_greeting(struct verbs_link *l, const struct verbs_greet
 	if (g->receives < 2)
 		return false;
 	l->credits = l->credits_max = g->receives;
-	if (g->reads < l->reads_max)
-		l->reads_max = g->reads;
+	if (g->reads < l->queue[VERBS_READ].max)
+		l->queue[VERBS_READ].max = g->reads;
 	return true;
 }
 

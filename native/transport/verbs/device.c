@@ -11,8 +11,8 @@
 /* Connections that the completion queue has room for, unless the device or the job is smaller. */
 #define DEVICE_LINKS_MAX 1024
 #define DEVICE_READS_MAX 16
-/* What one read work request moves at most: bounds the time that a link's sends wait behind it. */
-#define DEVICE_READ_BYTES (64u << 20)
+/* What one RDMA read or write moves at most: bounds the time that a link's sends wait behind it. */
+#define DEVICE_MOVE_BYTES (64u << 20)
 
 static void device_on_event(struct verbs_device *d, struct ibv_async_event *e)
 {
@@ -118,7 +118,7 @@ static int device_make_queues(struct verbs_device *d, const struct ibv_device_at
 	uint64_t links = device_min((uint64_t)v->env.size, DEVICE_LINKS_MAX);
 	struct ibv_srq_init_attr srq = {.attr = {.max_sge = 1}};
 
-	d->cq_room = (int)device_min((2 * v->slots + d->reads_out + 1) * links, (uint64_t)attr->max_cqe);
+	d->cq_room = (int)device_min((2 * v->slots + d->reads_out + VERBS_WRITES_MAX + 1) * links, (uint64_t)attr->max_cqe);
 	d->channel = v->api->create_comp_channel(d->context);
 	if (!d->channel)
 		return error_sys(-errno, "no completion channel");
@@ -152,9 +152,9 @@ static int device_init(struct verbs_device *d)
 	d->iwarp = d->context->device->transport_type == IBV_TRANSPORT_IWARP;
 	d->reads_out = (uint16_t)device_min((uint64_t)attr.max_qp_init_rd_atom, DEVICE_READS_MAX);
 	d->reads_in = (uint16_t)device_min((uint64_t)attr.max_qp_rd_atom, DEVICE_READS_MAX);
-	d->max_read = DEVICE_READ_BYTES;
-	if (v->api->query_port(d->context, 1, &port) == 0 && port.max_msg_sz && port.max_msg_sz < d->max_read)
-		d->max_read = port.max_msg_sz;
+	d->max_move = DEVICE_MOVE_BYTES;
+	if (v->api->query_port(d->context, 1, &port) == 0 && port.max_msg_sz && port.max_msg_sz < d->max_move)
+		d->max_move = port.max_msg_sz;
 	d->pd = v->api->alloc_pd(d->context);
 	if (!d->pd)
 		return error_sys(-errno, "no protection domain");

@@ -88,7 +88,8 @@ struct verbs_link *link_open(struct verbs *v, struct verbs_peer *p, struct rdma_
 	l->id = id;
 	l->caller = caller;
 	l->number = v->link_count;
-	l->gets_tail = &l->gets;
+	for (int i = 0; i < VERBS_DIRECTIONS; i++)
+		l->queue[i].tail = &l->queue[i].head;
 	id->context = l;
 	link_set_timeout(l);
 	v->links[v->link_count++] = l;
@@ -128,7 +129,7 @@ static int link_create_qp(struct verbs_link *l)
 			.recv_cq = d->cq,
 			.srq = d->srq,
 			.qp_type = IBV_QPT_RC,
-			.cap = {.max_send_wr = l->tx.count + l->reads_max + 1,
+			.cap = {.max_send_wr = l->tx.count + l->queue[VERBS_READ].max + l->queue[VERBS_WRITE].max + 1,
 				.max_recv_wr = d->srq ? 0 : l->rx_count,
 				.max_send_sge = 1,
 				.max_recv_sge = d->srq ? 0 : 1,
@@ -160,7 +161,7 @@ static int link_make_buffers(struct verbs_link *l)
 		if (rc == 0 && !d->srq)
 			rc = slab_open(&l->rx, d, count, v->slot_bytes);
 		l->rx_count = count;
-		l->entries = 2 * count + l->reads_max + 1;
+		l->entries = 2 * count + l->queue[VERBS_READ].max + l->queue[VERBS_WRITE].max + 1;
 		if (rc == 0)
 			rc = device_take_room(d, l->entries, &l->rx_count);
 		if (rc == 0)
@@ -183,7 +184,8 @@ int link_build(struct verbs_link *l)
 	if (!d)
 		return -EIO;
 	l->device = d;
-	l->reads_max = d->reads_out;
+	l->queue[VERBS_READ].max = d->reads_out;
+	l->queue[VERBS_WRITE].max = VERBS_WRITES_MAX;
 	rc = link_make_buffers(l);
 	if (rc == 0)
 		rc = link_create_qp(l);

@@ -90,7 +90,7 @@ int verbs_reserve(struct transport *t, int peer, size_t len, struct transport_sl
 	case VERBS_STATE_COUNT:
 		return error_set(-ECONNRESET, "%s", p->end_text ? p->end_text : "the connection was closed");
 	}
-	if (!post_has_room(p->link, post_kept(p->link))) {
+	if (p->link->behind_waits || !post_has_room(p->link, post_kept(p->link))) {
 		p->full_count++;
 		return -EAGAIN;
 	}
@@ -123,6 +123,18 @@ bool post_own(struct verbs_link *l, enum verbs_own what, bool last)
 	hdr = post_slot(l);
 	*hdr = (struct wire_hdr){.kind = WIRE_NONE, .ctl = {.id = what}};
 	post_packet(l, hdr, true);
+	return true;
+}
+
+bool post_behind(struct verbs_link *l, const struct wire_hdr *hdr)
+{
+	struct wire_hdr *slot;
+
+	if (!post_has_room(l, post_kept(l)))
+		return false;
+	slot = post_slot(l);
+	*slot = *hdr;
+	post_packet(l, slot, false);
 	return true;
 }
 

@@ -103,6 +103,7 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 	v->api = env->test ? env->test : &verbs_provider_real;
 	get_min = settings_int(env->settings, SETTING_VERBS_GET_MIN);
 	v->get_min = get_min > 0 ? (size_t)get_min : 1;
+	v->rendezvous = (enum verbs_rendezvous)settings_int(env->settings, SETTING_VERBS_RENDEZVOUS);
 	verbs_read_job(v);
 	rc = verbs_start(v);
 	if (rc < 0) {
@@ -156,7 +157,8 @@ static void verbs_close(struct transport *t)
 
 	if (!v)
 		return;
-	read_close(v);
+	move_close(v);
+	expose_close(v);
 	for (uint32_t i = 0; i < v->link_count; i++) {
 		struct verbs_link *l = v->links[i];
 
@@ -257,8 +259,10 @@ static void verbs_counters(const struct transport *t, int peer,
 		add(arg, "verbs_inline", p->inlined);
 		add(arg, "verbs_full", p->full_count);
 		add(arg, "verbs_credit_packets", p->credit_packets);
-		add(arg, "verbs_reads", p->reads);
-		add(arg, "verbs_read_bytes", p->read_bytes);
+		add(arg, "verbs_reads", p->moves[VERBS_READ]);
+		add(arg, "verbs_read_bytes", p->move_bytes[VERBS_READ]);
+		add(arg, "verbs_writes", p->moves[VERBS_WRITE]);
+		add(arg, "verbs_write_bytes", p->move_bytes[VERBS_WRITE]);
 		return;
 	}
 	for (uint32_t i = 0; i < v->link_count; i++) {
@@ -316,7 +320,9 @@ const struct transport_ops transport_verbs_ops = {
 	.unexpose = verbs_unexpose,
 	.get_pays = verbs_get_pays,
 	.get = verbs_get,
-	.get_cancel = verbs_get_cancel,
+	.put_pays = verbs_put_pays,
+	.put = verbs_put,
+	.cancel = verbs_cancel,
 	.forget = verbs_forget,
 	.counters = verbs_counters,
 };

@@ -8,11 +8,11 @@
  *   connect.c   RDMA CM: who calls whom         link.c      one connection's queue pair, buffers, states
  *   device.c    what is opened once per adapter pool.c      registered memory
  *   post.c      what goes out                   complete.c  what comes in
- *   read.c      gets                            regcache.c  registrations of user memory
- *   status.c    completion statuses in words    provider.c  the libraries
+ *   move.c      gets and puts                   expose.c    memory that peers may read or write
+ *   regcache.c  registrations of user memory    status.c    completion statuses in words
+ *   provider.c  the libraries
  *
- * Still to come, each beside what it resembles: write.c (rendezvous by RDMA write), exchange.c (connections
- * by TCP instead of RDMA CM; it fills in a link as connect.c does).
+ * Still to come: exchange.c (connections by TCP instead of RDMA CM; it fills in a link as connect.c does).
  *
  * Everything is guarded by the core's lock, but verbs.chores and the stash of a device.
  */
@@ -32,8 +32,8 @@
 
 struct verbs;
 struct verbs_link;
-struct verbs_get;
-struct read_exposed;
+struct verbs_move;
+struct verbs_exposed;
 
 /*
  * A peer, and with it the connection to it.
@@ -55,6 +55,27 @@ enum peer_link_state {
 	VERBS_ENDING,
 	VERBS_DOWN,
 	VERBS_STATE_COUNT
+};
+
+/* RDMA reads move in, RDMA writes out. */
+enum verbs_direction { VERBS_READ, VERBS_WRITE, VERBS_DIRECTIONS };
+enum verbs_rendezvous { VERBS_RENDEZVOUS_AUTO, VERBS_RENDEZVOUS_READ, VERBS_RENDEZVOUS_WRITE };
+/* RDMA writes that a connection has under way at a time. */
+#define VERBS_WRITES_MAX 8u
+
+/* What expose() writes: where two pieces of memory are, and the key to each. */
+struct verbs_desc {
+	struct {
+		uint64_t addr;
+		uint32_t rkey, pad;
+	} piece[2];
+};
+static_assert(sizeof(struct verbs_desc) <= WIRE_RMA_MAX, "fits an announcement");
+
+/* Moves of one direction on one connection. */
+struct verbs_queue {
+	struct verbs_move *head, **tail; /* those with something left to post */
+	uint32_t under_way, max;         /* work requests */
 };
 
 /* Registered memory in equal pieces. */
@@ -121,7 +142,7 @@ struct verbs_device {
 	bool inline_known;
 	uint32_t max_inline;
 	uint16_t reads_out, reads_in;      /* RDMA reads at a time per queue pair: as requester, as responder */
-	size_t max_read;
+	size_t max_move;                   /* bytes of one RDMA read or write */
 	struct regcache regs;
 	struct verbs_link *by_qpn[VERBS_QPN_BUCKETS];
 	/* completions taken by ready() before poll(); guarded by stash_busy */
@@ -154,8 +175,8 @@ struct verbs_link {
 	uint32_t owed;               /* receives that were posted again and not told to the peer */
 	uint32_t max_inline;
 
-	uint32_t reads, reads_max;   /* under way; allowed */
-	struct verbs_get *gets, **gets_tail; /* those with something left to post */
+	struct verbs_queue queue[VERBS_DIRECTIONS];
+	bool behind_waits;           /* a packet behind a put goes before those of the core */
 };
 
 struct verbs_peer {
@@ -169,10 +190,11 @@ struct verbs_peer {
 	int end_code;                /* ENDING */
 	int64_t end_ns;              /* since when */
 	char *end_text;
-	uint64_t packets_out, packets_in, inlined, full_count, credit_packets, reads, read_bytes;
+	uint64_t packets_out, packets_in, inlined, full_count, credit_packets;
+	uint64_t moves[VERBS_DIRECTIONS], move_bytes[VERBS_DIRECTIONS];
 };
 
-enum verbs_work { VERBS_WORK_RECV, VERBS_WORK_SEND, VERBS_WORK_READ };
+enum verbs_work { VERBS_WORK_RECV, VERBS_WORK_SEND, VERBS_WORK_MOVE };
 
 /* Names a work request: kind, link (or with an SRQ nothing), and what it is about. */
 static inline uint64_t verbs_work_id(enum verbs_work kind, uint32_t link, uint32_t value)
@@ -196,11 +218,12 @@ struct verbs {
 	struct verbs_peer *peers;    /* [size]; NULL before attach */
 	struct verbs_link **links;
 	uint32_t link_count, link_room;
-	struct verbs_get **gets;
-	uint32_t get_room, get_next;
-	struct read_exposed *exposed[VERBS_EXPOSED_BUCKETS]; /* by cookie */
+	struct verbs_move **moves;
+	uint32_t move_room, move_next;
+	struct verbs_exposed *exposed[VERBS_EXPOSED_BUCKETS]; /* by cookie */
 	_Atomic int chores;          /* peers in ENDING */
 	size_t get_min;
+	enum verbs_rendezvous rendezvous;
 	size_t register_max;         /* bytes of messages registered at a time; 0: no limit */
 	bool warned_memory;
 };
@@ -276,6 +299,8 @@ void verbs_discard(struct transport *t, int peer, struct transport_slot *slot);
 bool verbs_drained(struct transport *t);
 /* A packet of our own; last: may use the slot and the credit that are kept back. False: no room. */
 bool post_own(struct verbs_link *l, enum verbs_own what, bool last);
+/* The packet behind a put. False: no room. */
+bool post_behind(struct verbs_link *l, const struct wire_hdr *hdr);
 /* Returns credit by a packet of its own if enough has gathered. */
 void post_credit(struct verbs_link *l);
 
@@ -283,15 +308,26 @@ void post_credit(struct verbs_link *l);
 int verbs_poll(struct transport *t, int budget);
 bool verbs_ready(const struct transport *t);
 
-/* --- read.c --- */
-int verbs_expose(struct transport *t, int peer, uint64_t cookie, const void *base[2], const size_t len[2], void *desc);
+/* --- expose.c --- */
+int verbs_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+		 const size_t len[2], void *desc);
 void verbs_unexpose(struct transport *t, int peer, uint64_t cookie);
 bool verbs_get_pays(const struct transport *t, int peer, size_t bytes);
-int verbs_get(struct transport *t, int peer, const struct transport_get *get);
-void verbs_get_cancel(struct transport *t, int peer, uint64_t cookie);
-void read_on_completion(struct verbs_link *l, uint32_t index, bool ok);
-/* Frees all gets. */
-void read_close(struct verbs *v);
+bool verbs_put_pays(const struct transport *t, int peer, size_t bytes);
+/* Registers up to two pieces, in one if they touch; all or nothing. 0, or -errno with text. */
+int expose_register(struct verbs_device *d, void *const base[2], const size_t len[2], int access,
+		    struct regcache_entry *reg[2]);
+void expose_close(struct verbs *v);
+
+/* --- move.c --- */
+int verbs_get(struct transport *t, int peer, const struct transport_move *get);
+int verbs_put(struct transport *t, int peer, const struct transport_move *put, const struct wire_hdr *behind);
+void verbs_cancel(struct transport *t, int peer, uint64_t cookie);
+void move_on_completion(struct verbs_link *l, uint32_t index, bool ok);
+/* Posts what can be posted: work requests have come back, or credit. Upcalls. */
+void move_pump(struct verbs_link *l);
+/* Frees all moves. */
+void move_close(struct verbs *v);
 
 /* --- status.c --- */
 /* What a completion status means and what to check. */
