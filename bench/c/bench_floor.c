@@ -36,7 +36,8 @@ struct slot {
 
 struct pipe_memory { /* one direction */
 	struct slot slots[RING_SLOTS];
-	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t freed; /* pieces that the receiver has done with, told late */
+	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t
+		freed; /* pieces that the receiver has done with, told late */
 	_Alignas(STAGE_LINE_BYTES) const void *address; /* cma: where the message is */
 	_Atomic uint64_t offered, taken;
 };
@@ -96,16 +97,16 @@ static void ring_receive(struct pair *pair, char *to, size_t bytes)
 	} while (done < bytes);
 }
 
-static int ring_pingpong(struct layer *layer, size_t bytes, int64_t iterations)
+static int ring_pingpong(struct layer *layer, const struct stage_command *command)
 {
 	struct pair *pair = (struct pair *)layer;
 
-	for (int64_t i = 0; i < iterations; i++) {
+	for (int64_t i = 0; i < command->iterations; i++) {
 		if (layer->rank == 0)
-			ring_send(pair, layer->out, bytes);
-		ring_receive(pair, layer->in, bytes);
+			ring_send(pair, layer->out, command->bytes);
+		ring_receive(pair, layer->in, command->bytes);
 		if (layer->rank == 1)
-			ring_send(pair, layer->out, bytes);
+			ring_send(pair, layer->out, command->bytes);
 	}
 	return 0;
 }
@@ -127,7 +128,8 @@ static int cma_receive(struct pair *pair, char *to, size_t bytes)
 
 	await(&pipe->offered, ++pair->received);
 	memcpy(&there.iov_base, &pipe->address, sizeof(there.iov_base));
-	if (bytes && process_vm_readv(pair->pids[1 - pair->layer.rank], &here, 1, &there, 1, 0) != (ssize_t)bytes) {
+	if (bytes &&
+	    process_vm_readv(pair->pids[1 - pair->layer.rank], &here, 1, &there, 1, 0) != (ssize_t)bytes) {
 		fprintf(stderr, "bench_floor: process_vm_readv: %s\n", strerror(errno));
 		return 1;
 	}
@@ -135,15 +137,15 @@ static int cma_receive(struct pair *pair, char *to, size_t bytes)
 	return 0;
 }
 
-static int cma_pingpong(struct layer *layer, size_t bytes, int64_t iterations)
+static int cma_pingpong(struct layer *layer, const struct stage_command *command)
 {
 	struct pair *pair = (struct pair *)layer;
 	int rc = 0;
 
-	for (int64_t i = 0; i < iterations && !rc; i++) {
+	for (int64_t i = 0; i < command->iterations && !rc; i++) {
 		if (layer->rank == 0)
 			cma_send(pair, layer->out);
-		rc = cma_receive(pair, layer->in, bytes);
+		rc = cma_receive(pair, layer->in, command->bytes);
 		if (layer->rank == 1 && !rc)
 			cma_send(pair, layer->out);
 	}
@@ -151,22 +153,21 @@ static int cma_pingpong(struct layer *layer, size_t bytes, int64_t iterations)
 }
 
 /* Both ranks copy at the same time, as both do in a two-copy transfer; an iteration counts as two copies. */
-static int copy_pingpong(struct layer *layer, size_t bytes, int64_t iterations)
+static int copy_pingpong(struct layer *layer, const struct stage_command *command)
 {
-	for (int64_t i = 0; i < 2 * iterations; i++) {
-		memcpy(layer->in, layer->out, bytes);
+	for (int64_t i = 0; i < 2 * command->iterations; i++) {
+		memcpy(layer->in, layer->out, command->bytes);
 		__asm__ volatile("" : : "r"(layer->in) : "memory");
 	}
 	return 0;
 }
 
-static int line_pingpong(struct layer *layer, size_t bytes, int64_t iterations)
+static int line_pingpong(struct layer *layer, const struct stage_command *command)
 {
 	struct pair *pair = (struct pair *)layer;
 	_Atomic uint64_t *ball = &pair->pipes[0].offered; /* odd: thrown by rank 0 */
 
-	(void)bytes;
-	for (int64_t i = 0; i < iterations; i++, pair->throws += 2) {
+	for (int64_t i = 0; i < command->iterations; i++, pair->throws += 2) {
 		if (layer->rank == 0) {
 			atomic_store_explicit(ball, pair->throws + 1, memory_order_release);
 			await(ball, pair->throws + 2);
@@ -189,9 +190,11 @@ static int tell(struct layer *layer, char *text, size_t bytes)
 
 static const struct floor {
 	const char *name;
-	int (*pingpong)(struct layer *layer, size_t bytes, int64_t iterations);
-} floors[] = {
-	{"cacheline", line_pingpong}, {"memcpy", copy_pingpong}, {"ring", ring_pingpong}, {"cma", cma_pingpong}};
+	layer_op *pingpong;
+} floors[] = {{"cacheline", line_pingpong},
+	      {"memcpy", copy_pingpong},
+	      {"ring", ring_pingpong},
+	      {"cma", cma_pingpong}};
 
 struct run {
 	const struct floor *floor;
@@ -207,7 +210,8 @@ static int run_rank(int rank, void *arg)
 			  .level = "c",
 			  .device = run->floor->name,
 			  .rank = rank,
-			  .pingpong = run->floor->pingpong,
+			  .size = 2,
+			  .ops[STAGE_LATENCY] = run->floor->pingpong,
 			  .tell = tell},
 		.pipes = run->memory,
 		.pids = (pid_t *)((struct pipe_memory *)run->memory + 2),
@@ -249,8 +253,9 @@ static int usage(FILE *to)
 int main(int argc, char **argv)
 {
 	enum { OPT_ONLY = 512 };
-	static const struct option more[] = {
-		{"only", required_argument, NULL, OPT_ONLY}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option more[] = {{"only", required_argument, NULL, OPT_ONLY},
+					     {"help", no_argument, NULL, 'h'},
+					     {NULL, 0, NULL, 0}};
 	const char *only = NULL;
 	struct options options, one;
 	int c, rc = 0, found = 0;
@@ -271,8 +276,7 @@ int main(int argc, char **argv)
 		one = options;
 		one.no_heading = found > 1;
 		if (floors[i].pingpong == line_pingpong) {
-			one.size_count = 1;
-			one.sizes[0] = 8;
+			one.plan_count = ops_parse("latency=8", one.plans);
 		}
 		/* A kernel that refuses cma takes nothing from the others. */
 		if (run_floor(&floors[i], &one) && floors[i].pingpong != cma_pingpong)

@@ -5,55 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
+#include "mpi_layer.h"
 
-enum { TAG = 1 };
 enum { OPT_TOOL = 512, OPT_DEVICE, OPT_PIN };
-
-static int pingpong(struct layer *layer, size_t bytes, int64_t iterations)
-{
-	int other = 1 - layer->rank, n = (int)bytes;
-
-	if (layer->rank == 1)
-		MPI_Recv(layer->in, n, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	for (int64_t i = layer->rank; i < iterations; i++) {
-		MPI_Send(layer->out, n, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
-		MPI_Recv(layer->in, n, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	}
-	if (layer->rank == 1)
-		MPI_Send(layer->out, n, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
-	return 0; /* MPI ends the job on an error */
-}
-
-static int stream(struct layer *layer, size_t bytes, int64_t iterations, int window)
-{
-	MPI_Request requests[HARNESS_MAX_WINDOW];
-	int other = 1 - layer->rank, n = (int)bytes;
-
-	for (int64_t i = 0; i < iterations; i++) {
-		for (int k = 0; k < window; k++) {
-			if (layer->rank == 0)
-				MPI_Isend(layer->out, n, MPI_BYTE, other, TAG, MPI_COMM_WORLD, &requests[k]);
-			else
-				MPI_Irecv(layer->in, n, MPI_BYTE, other, TAG, MPI_COMM_WORLD, &requests[k]);
-		}
-		MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
-		if (layer->rank == 0)
-			MPI_Recv(NULL, 0, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		else
-			MPI_Send(NULL, 0, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
-	}
-	return 0;
-}
-
-static int tell(struct layer *layer, char *text, size_t bytes)
-{
-	if (layer->rank == 0)
-		MPI_Send(text, (int)bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-	else
-		MPI_Recv(text, (int)bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	return 0;
-}
 
 /* Launchers pin in ways of their own, so the ranks do it as ibvrun does; before MPI_Init, which allocates. */
 static void pin(void)
@@ -71,11 +25,12 @@ static void pin(void)
 static int usage(FILE *to)
 {
 	fprintf(to,
-		"usage: mpirun -np 2 bench_openmpi|bench_mpich [options]\n"
+		"usage: mpirun -np N bench_openmpi|bench_mpich [options]\n"
 		"%s"
 		"      --tool NAME        what the report calls this MPI\n"
 		"      --device NAME      what the report calls the way that it is configured\n"
-		"      --pin              pin each rank to a processor of its own (give mpirun --bind-to none)\n",
+		"      --pin              pin each rank to a processor of its own (give mpirun --bind-to "
+		"none)\n",
 		harness_usage);
 	return to == stderr ? 2 : 0;
 }
@@ -89,10 +44,9 @@ int main(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct layer layer = {
-		.tool = "mpi", .level = "c", .device = "default", .pingpong = pingpong, .stream = stream, .tell = tell};
+	struct layer layer = {.tool = "mpi", .level = "c", .device = "default"};
 	struct options options;
-	int c, size, rc = 0;
+	int c, wanted, given, rc = 0;
 
 	harness_defaults(&options);
 	while ((c = getopt_long(argc, argv, HARNESS_OPTIONS "h", harness_join(more), NULL)) != -1) {
@@ -109,11 +63,14 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc)
 		return usage(stderr);
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &layer.rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (size != 2) {
-		fprintf(stderr, "bench_mpi: the job has %d ranks; this needs 2\n", size);
+	/* What only threads need is not put on the others. */
+	wanted = harness_wants(&options, STAGE_THREADS) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+	MPI_Init_thread(&argc, &argv, wanted, &given);
+	mpi_layer_init(&layer);
+	if (layer.size < 2 || given < wanted) {
+		fprintf(stderr, "bench_mpi: %s\n",
+			given < wanted ? "this MPI does not offer MPI_THREAD_MULTIPLE"
+				       : "the job has one rank; this needs two or more");
 		rc = 1;
 	} else {
 		rc = harness_run(&layer, &options);

@@ -2,41 +2,45 @@
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 /*
- * harness: measures a message layer between two ranks, the same way for every layer.
+ * harness: measures a message layer, the same way for every layer; ops.h says what can be measured.
  *
- * For every operation and size: a warm-up, then samples of some milliseconds.  Before and after each sample the
- * probe of stage.h runs; a sample counts only if both probes say the same, and belongs to the
- * state that they name: "near" or "far" (or "busy", and is dropped: others used the processors).  The report gives the median for each state.
- *
- * latency:   half a round trip of blocking send and receive, in us
- * bandwidth: a window of non-blocking sends into as many posted receives, then an empty answer; us for each message
+ * For every operation, size and parameter: a warm-up, then samples of some milliseconds.  Before and after each sample
+ * the probe of stage.h runs; a sample counts only if both probes say the same, and belongs to the
+ * state that they name: "near" or "far" (or "busy", and is dropped: others used the processors).  The report gives the
+ * median for each state.
  */
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ops.h"
 #include "stage.h"
 
-/* A message layer.  The functions return 0, or non-zero after a message on stderr. */
+struct layer;
+/* Carries out a command; 0, or non-zero after a message on stderr. */
+typedef int layer_op(struct layer *layer, const struct stage_command *command);
+
+/* A message layer. */
 struct layer {
 	const char *tool;   /* "ibvx", "openmpi", ... */
 	const char *level;  /* "c" */
 	const char *device; /* what carries it */
-	int rank;           /* 0 leads, 1 follows */
-	/* Rank 0: send, receive; rank 1: receive, send. */
-	int (*pingpong)(struct layer *layer, size_t bytes, int64_t iterations);
-	/* Rank 0: a window of isends, wait for all, receive the answer; rank 1 the mirror.  NULL: not measured. */
-	int (*stream)(struct layer *layer, size_t bytes, int64_t iterations, int window);
-	/* Rank 0 sends these bytes, rank 1 receives them; once, before anything else. */
+	int rank;           /* 0 leads, the others follow */
+	int size;
+	/* By operation; NULL: not measured.  STAGE_STEP needs STAGE_BARRIER only, STAGE_MEMORY STAGE_ALLTOALL. */
+	layer_op *ops[STAGE_OPS];
+	/* What rank 0 gives arrives at all others; once, before anything else. */
 	int (*tell)(struct layer *layer, char *text, size_t bytes);
-	char *out, *in; /* message buffers of the largest size; set by the harness */
+	char *out,
+		*in; /* message buffers, `size` of the largest each (of two ranks: one); set by the harness */
 };
 
 struct options {
-	size_t sizes[64];
+	struct op_plan plans[STAGE_OPS];
+	int plan_count;
+	size_t sizes[OPS_MAX_SIZES];
 	int size_count;
-	bool latency, bandwidth;
 	int64_t warmup;
 	int samples;
 	int64_t sample_ns, probe_ns;
@@ -47,7 +51,6 @@ struct options {
 	bool keep_all; /* --no-probe */
 };
 
-#define HARNESS_MAX_WINDOW 256
 #define HARNESS_OPTIONS "s:o:w:n:m:W:j:q"
 /* For usage texts. */
 extern const char harness_usage[];
@@ -55,24 +58,25 @@ extern const char harness_usage[];
 void harness_defaults(struct options *options);
 /* One option of getopt_long: 0, or -1 if it is not one of the harness or its value is wrong. */
 int harness_option(struct options *options, int c, const char *value);
-
 /* A table of long options: those of the harness and then `more`, which ends with an empty one. */
 const struct option *harness_join(const struct option *more);
+/* Whether this operation was asked for. */
+bool harness_wants(const struct options *options, enum stage_op op);
 
-/* Runs everything; called by both ranks.  0, or 1 after a message on stderr. */
+/* Runs everything; called by all ranks.  0, or 1 after a message on stderr. */
 int harness_run(struct layer *layer, const struct options *options);
 
-/* Samples of one operation and size, and what comes of them (report.c). */
+/* Samples of one operation, size and parameter, and what comes of them (report.c). */
 struct sample {
-	double us;
+	double value;
 	double probe_ns;
 	bool near;
 };
 
 struct series {
-	const char *op;
+	enum stage_op op;
 	size_t bytes;
-	int window;
+	int param;
 	struct sample *samples;
 	int count;
 	int discarded;

@@ -19,58 +19,62 @@ int report_open(const struct layer *layer, const struct options *options, const 
 	else if (cpu[0] == cpu[1])
 		fprintf(stderr, "bench: %s: both ranks are on processor %d\n", layer->tool, cpu[0]);
 	if (!options->quiet && !options->no_heading)
-		printf("%-10s %-6s %-10s %-10s %10s %-5s %12s %12s %12s %9s %7s %8s\n", "tool", "level", "device", "op", "bytes",
-		       "state", "median us", "min us", "max us", "GB/s", "samples", "probe ns");
+		printf("%-10s %-6s %-10s %-11s %10s %6s %-5s %12s %12s %12s %4s %7s %8s\n", "tool", "level",
+		       "device", "op", "bytes", "param", "state", "median", "min", "max", "unit", "samples",
+		       "probe ns");
 	fflush(stdout);
 	return 0;
 }
 
-static int by_us(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
-	double x = ((const struct sample *)a)->us, y = ((const struct sample *)b)->us;
+	double x = ((const struct sample *)a)->value, y = ((const struct sample *)b)->value;
 
 	return (x > y) - (x < y);
 }
 
 static double median(const struct sample *sorted, int count)
 {
-	return count % 2 ? sorted[count / 2].us : (sorted[count / 2 - 1].us + sorted[count / 2].us) / 2;
+	return count % 2 ? sorted[count / 2].value
+			 : (sorted[count / 2 - 1].value + sorted[count / 2].value) / 2;
 }
 
-static void write_json(const struct layer *layer, const struct series *series, const char *state, double probe_ns)
+static void write_json(const struct layer *layer, const struct series *series, const char *state,
+		       double probe_ns)
 {
 	const struct sample *samples = series->samples;
-	double us = median(samples, series->count);
 
 	if (!json)
 		return;
 	fprintf(json,
-		"{\"tool\": \"%s\", \"level\": \"%s\", \"device\": \"%s\", \"op\": \"%s\", \"bytes\": %zu, \"window\": %d, "
-		"\"state\": \"%s\", \"median_us\": %.4f, \"min_us\": %.4f, \"max_us\": %.4f, \"samples\": %d, "
-		"\"gb_per_s\": %.4f, \"probe_ns\": %.0f, \"discarded\": %d, \"values_us\": [",
-		layer->tool, layer->level, layer->device, series->op, series->bytes, series->window, state, us, samples[0].us,
-		samples[series->count - 1].us, series->count, (double)series->bytes / us / 1e3, probe_ns, series->discarded);
+		"{\"tool\": \"%s\", \"level\": \"%s\", \"device\": \"%s\", \"op\": \"%s\", \"bytes\": %zu, "
+		"\"param\": %d, "
+		"\"ranks\": %d, \"state\": \"%s\", \"unit\": \"%s\", \"median\": %.4f, \"samples\": %d, "
+		"\"probe_ns\": %.0f, \"discarded\": %d, \"values\": [",
+		layer->tool, layer->level, layer->device, op_kinds[series->op].name, series->bytes,
+		series->param, layer->size, state, op_kinds[series->op].unit, median(samples, series->count),
+		series->count, probe_ns, series->discarded);
 	for (int i = 0; i < series->count; i++)
-		fprintf(json, "%s%.4f", i ? ", " : "", samples[i].us);
+		fprintf(json, "%s%.4f", i ? ", " : "", samples[i].value);
 	fprintf(json, "]}\n");
 }
 
-static void report_state(const struct layer *layer, const struct options *options, const struct series *series,
-			 const char *state)
+static void report_state(const struct layer *layer, const struct options *options,
+			 const struct series *series, const char *state)
 {
 	struct sample *samples = series->samples;
-	double probe_ns = 0, us;
+	double probe_ns = 0;
 
 	for (int i = 0; i < series->count; i++)
 		probe_ns += samples[i].probe_ns / series->count;
-	qsort(samples, (size_t)series->count, sizeof(*samples), by_us);
-	us = median(samples, series->count);
+	qsort(samples, (size_t)series->count, sizeof(*samples), by_value);
 	write_json(layer, series, state, probe_ns);
 	if (options->quiet)
 		return;
-	printf("%-10s %-6s %-10s %-10s %10zu %-5s %12.3f %12.3f %12.3f %9.2f %7d %8.0f\n", layer->tool, layer->level,
-	       layer->device, series->op, series->bytes, state, us, samples[0].us, samples[series->count - 1].us,
-	       (double)series->bytes / us / 1e3, series->count, probe_ns);
+	printf("%-10s %-6s %-10s %-11s %10zu %6d %-5s %12.3f %12.3f %12.3f %4s %7d %8.0f\n", layer->tool,
+	       layer->level, layer->device, op_kinds[series->op].name, series->bytes, series->param, state,
+	       median(samples, series->count), samples[0].value, samples[series->count - 1].value,
+	       op_kinds[series->op].unit, series->count, probe_ns);
 	fflush(stdout);
 }
 
@@ -88,12 +92,17 @@ void report_series(const struct layer *layer, const struct options *options, con
 			if (series->samples[i].near == near)
 				sorted[part.count++] = series->samples[i];
 		}
-		if (part.count)
-			report_state(layer, options, &part, options->keep_all ? "any" : near ? "near" : "far");
+		if (part.count) {
+			report_state(layer, options, &part,
+				     options->keep_all || op_kinds[series->op].unprobed ? "any"
+				     : near                                             ? "near"
+											: "far");
+			part.discarded = 0; /* told once */
+		}
 	}
 	if (!series->count)
-		fprintf(stderr, "bench: %s: %s of %zu bytes: no sample between two equal probes\n", layer->tool, series->op,
-			series->bytes);
+		fprintf(stderr, "bench: %s: %s of %zu bytes: no sample between two equal probes\n",
+			layer->tool, op_kinds[series->op].name, series->bytes);
 	free(sorted);
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define SPINS_BEFORE_YIELD 20000
+#define NAP_NS 100000
 #define BALL_OVER UINT64_MAX
 
 static void relax(void)
@@ -31,47 +32,50 @@ int64_t stage_now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static struct stage *map(int fd)
+static int map(struct stage *stage, int fd)
 {
-	void *at = mmap(NULL, sizeof(struct stage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *at = mmap(NULL, sizeof(struct stage_board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (at == MAP_FAILED) {
 		fprintf(stderr, "bench: cannot map the stage: %s\n", strerror(errno));
-		return NULL;
+		return -1;
 	}
-	return at;
+	stage->board = at;
+	if (stage->rank < 2)
+		stage->board->cpu[stage->rank] = stage_pinned_cpu();
+	return 0;
 }
 
-struct stage *stage_create(char path[STAGE_PATH_BYTES])
+int stage_create(struct stage *stage, int size, char path[STAGE_PATH_BYTES])
 {
 	const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-	struct stage *stage = NULL;
-	int fd;
+	int fd, rc = -1;
 
+	*stage = (struct stage){.size = size};
 	snprintf(path, STAGE_PATH_BYTES, "%s/ibvx-bench-XXXXXX", folder);
 	fd = mkstemp(path);
-	if (fd < 0 || ftruncate(fd, sizeof(struct stage)) < 0)
+	if (fd < 0 || ftruncate(fd, sizeof(struct stage_board)) < 0)
 		fprintf(stderr, "bench: cannot create the stage in %s: %s\n", folder, strerror(errno));
 	else
-		stage = map(fd);
+		rc = map(stage, fd);
 	if (fd >= 0)
 		close(fd);
-	return stage;
+	return rc;
 }
 
-struct stage *stage_attach(const char *path)
+int stage_attach(struct stage *stage, int rank, int size, const char *path)
 {
-	struct stage *stage = NULL;
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int fd = open(path, O_RDWR | O_CLOEXEC), rc;
 
+	*stage = (struct stage){.rank = rank, .size = size};
 	if (fd < 0) {
-		fprintf(stderr, "bench: cannot open the stage %s: %s (both ranks must run on one machine)\n", path,
-			strerror(errno));
-		return NULL;
+		fprintf(stderr, "bench: cannot open the stage %s: %s (all ranks must run on one machine)\n",
+			path, strerror(errno));
+		return -1;
 	}
-	stage = map(fd);
+	rc = map(stage, fd);
 	close(fd);
-	return stage;
+	return rc;
 }
 
 void stage_unlink(const char *path)
@@ -79,43 +83,76 @@ void stage_unlink(const char *path)
 	unlink(path);
 }
 
-void stage_meet(struct stage *stage, int rank)
+static void await_count(_Atomic uint64_t *count, uint64_t wanted)
 {
-	stage->cpu[rank] = stage_pinned_cpu();
-	if (rank == 1)
-		atomic_store_explicit(&stage->met, true, memory_order_release);
-	while (!atomic_load_explicit(&stage->met, memory_order_acquire))
-		sched_yield();
-}
-
-void stage_say(struct stage *stage, const struct stage_command *command)
-{
-	uint64_t turn = atomic_load_explicit(&stage->turn, memory_order_relaxed);
-
-	stage->command = *command;
-	atomic_store_explicit(&stage->turn, turn + 1, memory_order_release);
-}
-
-struct stage_command stage_hear(struct stage *stage, uint64_t *turn)
-{
-	int spins = 0;
-
-	while (atomic_load_explicit(&stage->turn, memory_order_acquire) == *turn) {
+	for (int spins = 0; atomic_load_explicit(count, memory_order_acquire) < wanted;) {
 		if (++spins < SPINS_BEFORE_YIELD)
 			relax();
 		else
 			sched_yield();
 	}
-	(*turn)++;
-	return stage->command;
 }
 
-static uint64_t catch_ball(struct stage *stage, uint64_t expected)
+void stage_gather(struct stage *stage)
+{
+	atomic_fetch_add(&stage->board->arrived, 1);
+	stage->gathered++;
+	/* More ranks than processors: those that are not here yet want this one. */
+	while (atomic_load(&stage->board->arrived) < stage->gathered * (uint64_t)stage->size)
+		sched_yield();
+}
+
+void stage_await_done(struct stage *stage)
+{
+	await_count(&stage->board->done, stage->turn * (uint64_t)(stage->size - 1));
+}
+
+void stage_say(struct stage *stage, const struct stage_command *command)
+{
+	stage_await_done(stage);
+	stage->board->command = *command;
+	atomic_store_explicit(&stage->board->turn, ++stage->turn, memory_order_release);
+}
+
+struct stage_command stage_hear(struct stage *stage)
+{
+	static const struct timespec nap = {.tv_nsec = NAP_NS};
+	int spins = 0;
+
+	while (atomic_load_explicit(&stage->board->turn, memory_order_acquire) == stage->turn) {
+		if (stage->rank > 1)
+			nanosleep(&nap, NULL); /* leaves the processor to ranks 0 and 1 and their probe */
+		else if (++spins < SPINS_BEFORE_YIELD)
+			relax();
+		else
+			sched_yield();
+	}
+	stage->turn++;
+	return stage->board->command;
+}
+
+void stage_done(struct stage *stage)
+{
+	atomic_fetch_add(&stage->board->done, 1);
+}
+
+void stage_add(struct stage *stage, int64_t value)
+{
+	atomic_fetch_add(&stage->board->sum, value);
+}
+
+int64_t stage_take_sum(struct stage *stage)
+{
+	return atomic_exchange(&stage->board->sum, 0);
+}
+
+static uint64_t catch_ball(struct stage_board *board, uint64_t expected)
 {
 	uint64_t ball;
 	int spins = 0;
 
-	while ((ball = atomic_load_explicit(&stage->ball, memory_order_acquire)) != expected && ball != BALL_OVER) {
+	while ((ball = atomic_load_explicit(&board->ball, memory_order_acquire)) != expected &&
+	       ball != BALL_OVER) {
 		if (++spins > SPINS_BEFORE_YIELD)
 			sched_yield();
 	}
@@ -124,13 +161,14 @@ static uint64_t catch_ball(struct stage *stage, uint64_t expected)
 
 double stage_probe(struct stage *stage, int64_t duration_ns)
 {
+	struct stage_board *board = stage->board;
 	int64_t start = stage_now_ns(), now = start;
 	uint64_t throws = 0, first = 0;
 
 	while (now - start < duration_ns) {
 		for (int i = 0; i < 64; i++) {
-			atomic_store_explicit(&stage->ball, 2 * throws + 1, memory_order_release);
-			catch_ball(stage, 2 * throws + 2);
+			atomic_store_explicit(&board->ball, 2 * throws + 1, memory_order_release);
+			catch_ball(board, 2 * throws + 2);
 			throws++;
 		}
 		now = stage_now_ns();
@@ -141,17 +179,19 @@ double stage_probe(struct stage *stage, int64_t duration_ns)
 		}
 	}
 	/* The other rank lays it down, or it might miss the end in the next probe's beginning. */
-	atomic_store_explicit(&stage->ball, BALL_OVER, memory_order_release);
-	while (atomic_load_explicit(&stage->ball, memory_order_acquire) == BALL_OVER)
+	atomic_store_explicit(&board->ball, BALL_OVER, memory_order_release);
+	while (atomic_load_explicit(&board->ball, memory_order_acquire) == BALL_OVER)
 		sched_yield();
 	return throws > first ? (double)(now - start) / (double)(throws - first) / 2 : 0;
 }
 
 void stage_follow(struct stage *stage)
 {
-	for (uint64_t throws = 0; catch_ball(stage, 2 * throws + 1) != BALL_OVER; throws++)
-		atomic_store_explicit(&stage->ball, 2 * throws + 2, memory_order_release);
-	atomic_store_explicit(&stage->ball, 0, memory_order_release);
+	struct stage_board *board = stage->board;
+
+	for (uint64_t throws = 0; catch_ball(board, 2 * throws + 1) != BALL_OVER; throws++)
+		atomic_store_explicit(&board->ball, 2 * throws + 2, memory_order_release);
+	atomic_store_explicit(&board->ball, 0, memory_order_release);
 }
 
 void stage_pin(int rank)

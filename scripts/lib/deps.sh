@@ -4,6 +4,7 @@
 #   deps_install build        what building and running needs
 #   deps_install build tests  what the tests need on top
 #   deps_install vm           what scripts/ibvdev-vm and its guests need
+#   deps_install bench        whom bench/run compares with, and what draws its plots
 #
 # A requirement is met by what it provides, not by a package's name: a JDK or a Meson from
 # elsewhere is as good.  Without root, sudo is used; without both, the command to run is printed.
@@ -58,6 +59,12 @@ deps_missing() {
 		deps_has_command rping || echo rdmacm-utils
 		deps_has_command ib_send_lat || echo perftest
 		[ -e /etc/libibverbs.d/rxe.driver ] || echo ibverbs-providers
+		;;
+	bench)
+		deps_has_command mpicc.openmpi || echo libopenmpi-dev openmpi-bin
+		deps_has_command mpicc.mpich || echo mpich
+		deps_has_command ucx_perftest || echo ucx-utils
+		deps_has_command gnuplot || echo gnuplot-nox
 		;;
 	*)
 		echo "deps.sh: there is no group \"$1\"" >&2

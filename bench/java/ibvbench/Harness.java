@@ -9,6 +9,7 @@ final class Harness {
 	private static final int TRIES_PER_SAMPLE = 4;
 	private static final double AGREE = 1.3;
 	private static final int WARMUP_FULL_BYTES = 4096;
+	private static final int WARMUP_OF_ALL = 4;
 	private static final long WARMUP_LIMIT_NS = 5_000_000_000L;
 	private static final long SAMPLES_LIMIT_NS = 10_000_000_000L;
 
@@ -21,6 +22,7 @@ final class Harness {
 		this.layer = layer;
 		this.options = options;
 		this.report = report;
+		Work.calibrate();
 		stage = Stage.meet(layer);
 	}
 
@@ -29,41 +31,81 @@ final class Harness {
 			follow();
 			return;
 		}
-		if (options.latency) {
-			for (int bytes : options.sizes)
-				measure(Stage.Op.LATENCY, bytes, 1);
-		}
-		if (options.bandwidth) {
-			for (int bytes : options.sizes) {
-				if (bytes > 0)
-					measure(Stage.Op.BANDWIDTH, bytes, options.window);
+		for (Op.Plan plan : options.plans) {
+			if (!canMeasure(plan.op))
+				continue;
+			for (int bytes : plan.sizes) {
+				for (int param : plan.params)
+					measure(new Command(plan.op, Command.Phase.RUN, bytes, param, 1, 0));
 			}
 		}
-		stage.say(Stage.Op.END, 0, 1, 0);
+		stage.sayEnd();
 	}
 
-	/** Rank 1: whatever rank 0 says. */
+	private static boolean isBasic(Op op) {
+		return op == Op.LATENCY || op == Op.BANDWIDTH || op == Op.RATE;
+	}
+
+	private boolean canMeasure(Op op) {
+		if (!op.ofAll() && layer.size() != 2)
+			return false;
+		if (op == Op.STEP)
+			return layer.offers(Op.BARRIER);
+		return isBasic(op) || layer.offers(op == Op.MEMORY ? Op.ALLTOALL : op);
+	}
+
+	/** All but rank 0: whatever rank 0 says. */
 	private void follow() throws Exception {
-		int bytes = -1;
-		int window = 0;
 		for (;;) {
-			Stage.Op op = stage.hear();
-			if (op == Stage.Op.END)
+			Stage.Word word = stage.hear();
+			if (word == Stage.Word.END)
 				return;
-			if (op == Stage.Op.PROBE) {
+			if (word == Stage.Word.COMMAND) {
+				prepare(stage.command());
+				if (stage.command().op.ofAll())
+					stage.gather();
+				perform(stage.command());
+			} else if (layer.rank() == 1) {
 				stage.follow();
-				continue;
 			}
-			if (bytes != stage.bytes || window != stage.window) {
-				bytes = stage.bytes;
-				window = stage.window;
-				layer.prepare(bytes, window);
-			}
-			if (op == Stage.Op.LATENCY)
-				pong(stage.iterations);
-			else
-				drink(stage.iterations);
+			stage.done();
 		}
+	}
+
+	private int preparedBytes = -1;
+	private int preparedParam = -1;
+
+	private void prepare(Command command) throws Exception {
+		boolean usesMessages = isBasic(command.op) || command.op.prepared();
+		int window = command.op.windowed() ? command.param : 1;
+		if (!usesMessages || preparedBytes == command.bytes && preparedParam == window)
+			return;
+		layer.prepare(command.bytes, window);
+		preparedBytes = command.bytes;
+		preparedParam = window;
+	}
+
+	private void perform(Command command) throws Exception {
+		long before = command.op == Op.IDLE ? Work.processorNs() : 0;
+		if (command.op == Op.LATENCY || command.op.prepared() && command.phase == Command.Phase.RUN)
+			pingPong(command.iterations);
+		else if (isBasic(command.op))
+			stream(command.iterations);
+		else if (command.op == Op.STEP)
+			step(command);
+		else
+			layer.perform(command.op == Op.MEMORY ? command.of(Op.ALLTOALL) : command);
+		if (command.op == Op.IDLE && layer.rank() != 0)
+			stage.add(Work.processorNs() - before);
+		if (command.op == Op.MEMORY)
+			stage.add(Work.memoryKb());
+	}
+
+	private void pingPong(long iterations) throws Exception {
+		if (layer.rank() == 0)
+			ping(iterations);
+		else
+			pong(iterations);
 	}
 
 	private void ping(long iterations) throws Exception {
@@ -80,75 +122,102 @@ final class Harness {
 		}
 	}
 
-	private void pour(long iterations) throws Exception {
+	private void stream(long iterations) throws Exception {
+		boolean sends = layer.rank() == 0;
 		for (long i = 0; i < iterations; i++) {
-			layer.sendMany();
+			if (sends)
+				layer.sendMany();
+			else
+				layer.recvMany();
 		}
 	}
 
-	private void drink(long iterations) throws Exception {
-		for (long i = 0; i < iterations; i++) {
-			layer.recvMany();
+	private void step(Command command) throws Exception {
+		Command barrier = command.of(Op.BARRIER).times(1);
+		for (long i = 0; i < command.iterations; i++) {
+			Work.compute(command.workNs);
+			layer.perform(barrier);
 		}
 	}
 
-	/** Microseconds for each half round trip or message. */
-	private double timed(Stage.Op op, int bytes, int window, long iterations) throws Exception {
-		stage.say(op, bytes, window, iterations);
+	/** The value for each message or operation. */
+	private double timed(Command command) throws Exception {
+		prepare(command);
+		stage.say(command);
+		if (command.op.ofAll())
+			stage.gather();
 		long start = System.nanoTime();
-		if (op == Stage.Op.LATENCY)
-			ping(iterations);
-		else
-			pour(iterations);
-		double messages = (double) iterations * (op == Stage.Op.LATENCY ? 2 : window);
-		return (System.nanoTime() - start) / messages / 1e3;
+		perform(command);
+		if (command.op.ofAll())
+			stage.awaitDone(); // rank 0 may be the first to leave
+		long took = System.nanoTime() - start;
+		if (command.op == Op.IDLE)
+			return stage.takeSum() / (layer.size() - 1.0) / (took / 1e9) / 1e3;
+		if (command.op == Op.MEMORY)
+			return stage.takeSum() / (double) layer.size();
+		if (command.op == Op.EXPOSED)
+			took -= command.iterations * command.workNs;
+		return took / (double) command.iterations / command.op.units(command.param, layer.size()) / 1e3;
 	}
 
-	private double probe() {
-		if (options.keepAll)
-			return 0;
-		stage.say(Stage.Op.PROBE, 0, 1, 0);
-		return stage.probe(options.probeNs);
+	private double probe(Op op) {
+		return options.keepAll || op.unprobed() ? 0 : stage.probe(options.probeNs);
 	}
 
-	/** Warms up; iterations that last as long as a sample should. */
-	private long calibrate(Stage.Op op, int bytes, int window) throws Exception {
-		double warmup = (double) options.warmup / window;
-		if (bytes > WARMUP_FULL_BYTES)
-			warmup = warmup * WARMUP_FULL_BYTES / bytes;
+	/** Warms up; with as many iterations as last as long as a sample should. */
+	private Command calibrate(Command command) throws Exception {
+		double units = command.op.units(command.param, layer.size());
+		double warmup = options.warmup / (command.op.ofAll() ? WARMUP_OF_ALL * units : units / 2);
+		if (command.bytes > WARMUP_FULL_BYTES)
+			warmup = warmup * WARMUP_FULL_BYTES / command.bytes;
 		long start = System.nanoTime();
 		long done = 0;
 		double us;
 		do {
 			long iterations = Math.max(2, done);
-			us = timed(op, bytes, window, iterations);
+			us = timed(command.times(iterations));
 			done += iterations;
 		} while (done < warmup && System.nanoTime() - start < WARMUP_LIMIT_NS);
-		us *= op == Stage.Op.LATENCY ? 2 : window;
-		return Math.max(2, (long) (options.sampleNs / 1e3 / us));
+		return command.times(Math.max(2, (long) (options.sampleNs / 1e3 / (us * units + 1e-3))));
+	}
+
+	/** Everything that is known before the first sample. */
+	private Command ready(Command command) throws Exception {
+		if (command.op.unprobed())
+			return command;
+		if (command.op == Op.STEP)
+			return calibrate(command.computing(command.param * 1000L));
+		if (command.op != Op.EXPOSED)
+			return calibrate(command);
+		Command exchange = calibrate(command.of(Op.EXCHANGE)); // the computation is as long as the communication alone
+		return exchange.of(Op.EXPOSED).computing((long) (timed(exchange) * 1e3));
 	}
 
 	private boolean agree(double before, double after) {
-		return options.keepAll || before < options.nearBelowNs == after < options.nearBelowNs && before < AGREE * after
-			&& after < AGREE * before && before < options.busyAboveNs;
+		return options.keepAll || before < options.nearBelowNs == after < options.nearBelowNs && before <= AGREE * after
+			&& after <= AGREE * before && before < options.busyAboveNs;
 	}
 
-	private void measure(Stage.Op op, int bytes, int window) throws Exception {
+	private void measure(Command what) throws Exception {
 		List<Report.Sample> samples = new ArrayList<>();
 		int discarded = 0;
-		layer.prepare(bytes, window);
-		long iterations = calibrate(op, bytes, window);
+		if (what.op.prepared())
+			timed(what.in(Command.Phase.SETUP));
+		Command command = ready(what);
+		int wanted = what.op.unprobed() ? 1 : options.samples;
 		long start = System.nanoTime();
-		for (int tries = 0; samples.size() < options.samples && tries < options.samples * TRIES_PER_SAMPLE
+		for (int tries = 0; samples.size() < wanted && tries < wanted * TRIES_PER_SAMPLE
 			&& System.nanoTime() - start < SAMPLES_LIMIT_NS; tries++) {
-			double before = probe();
-			double us = timed(op, bytes, window, iterations);
-			double after = probe();
+			double before = probe(what.op);
+			double value = timed(command);
+			double after = probe(what.op);
 			if (agree(before, after))
-				samples.add(new Report.Sample(us, (before + after) / 2));
+				samples.add(new Report.Sample(value, (before + after) / 2));
 			else
 				discarded++;
 		}
-		report.series(op == Stage.Op.LATENCY ? "latency" : "bandwidth", bytes, window, samples, discarded);
+		if (what.op.prepared())
+			timed(what.in(Command.Phase.CLEAR));
+		report.series(what, samples, discarded);
 	}
 }

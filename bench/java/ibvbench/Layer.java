@@ -2,8 +2,9 @@
 package ibvbench;
 
 /**
- * A way to pass messages between two ranks, as the harness drives it. Messages go to and come from the other rank;
- * the size of all of them is what {@link #prepare} was told last. Whatever a method throws ends the benchmark.
+ * A way to pass messages between ranks, as the harness drives it. Messages of send, recv, sendMany and recvMany go to and come
+ * from the other one of two ranks; the size of all of them is what {@link #prepare} was told last. Whatever a method throws ends
+ * the benchmark.
  */
 public interface Layer {
 	/**
@@ -12,6 +13,35 @@ public interface Layer {
 	 * @return 0 leads, 1 follows
 	 */
 	int rank();
+
+	/**
+	 * Ranks of the job.
+	 *
+	 * @return 2 or more
+	 */
+	default int size() {
+		return 2;
+	}
+
+	/**
+	 * What it can do beyond latency, bandwidth and rate.
+	 *
+	 * @param op none of these three
+	 * @return whether perform takes it
+	 */
+	default boolean offers(Op op) {
+		return false;
+	}
+
+	/**
+	 * Carries out an operation that it offers; called by all ranks.
+	 *
+	 * @param command the operation
+	 * @throws Exception of the layer
+	 */
+	default void perform(Command command) throws Exception {
+		throw new UnsupportedOperationException(command.op().toString());
+	}
 
 	/**
 	 * Makes buffers for messages of this size. Not timed.
@@ -51,9 +81,9 @@ public interface Layer {
 	void recvMany() throws Exception;
 
 	/**
-	 * Before anything else: what rank 0 gives arrives at rank 1.
+	 * Before anything else: what rank 0 gives arrives at all others.
 	 *
-	 * @param text at rank 1 an array of the same length, to be filled
+	 * @param text at the others an array of the same length, to be filled
 	 * @throws Exception of the layer
 	 */
 	void tell(byte[] text) throws Exception;

@@ -5,12 +5,15 @@ import mpi.Comm;
 import mpi.MPI;
 import mpi.Request;
 
-/** The mpi.* API of MPJ Express with byte[] messages, on any device. */
+/** The mpi.* API of MPJ Express with byte[] messages, on any device: messages between two ranks; MpiOps has the rest. */
 final class MpiLayer implements Layer {
 	private static final int TAG = 1;
+	private static final int ANSWER_TAG = 2;
 
 	private final Comm world;
 	private final int rank;
+	private final int size;
+	private final MpiOps ops;
 	private byte[] out;
 	private byte[] in;
 	private int bytes;
@@ -19,13 +22,30 @@ final class MpiLayer implements Layer {
 	MpiLayer() {
 		world = MPI.COMM_WORLD;
 		rank = world.Rank();
-		if (world.Size() != 2)
-			throw new IllegalStateException("the job has " + world.Size() + " ranks; this needs 2");
+		size = world.Size();
+		if (size < 2)
+			throw new IllegalStateException("the job has one rank; this needs two or more");
+		ops = new MpiOps();
 	}
 
 	@Override
 	public int rank() {
 		return rank;
+	}
+
+	@Override
+	public int size() {
+		return size;
+	}
+
+	@Override
+	public boolean offers(Op op) {
+		return true;
+	}
+
+	@Override
+	public void perform(Command command) throws Exception {
+		ops.perform(command);
 	}
 
 	@Override
@@ -50,28 +70,23 @@ final class MpiLayer implements Layer {
 	public void sendMany() {
 		for (int i = 0; i < requests.length; i++)
 			requests[i] = world.Isend(out, 0, bytes, MPI.BYTE, 1 - rank, TAG);
-		finishAll();
-		world.Recv(in, 0, 0, MPI.BYTE, 1 - rank, TAG);
+		MpiOps.finish(requests);
+		world.Recv(in, 0, 0, MPI.BYTE, 1 - rank, ANSWER_TAG);
 	}
 
 	@Override
 	public void recvMany() {
 		for (int i = 0; i < requests.length; i++)
 			requests[i] = world.Irecv(in, 0, bytes, MPI.BYTE, 1 - rank, TAG);
-		finishAll();
-		world.Send(out, 0, 0, MPI.BYTE, 1 - rank, TAG);
-	}
-
-	private void finishAll() {
-		for (Request request : requests)
-			request.Wait();
+		MpiOps.finish(requests);
+		world.Send(out, 0, 0, MPI.BYTE, 1 - rank, ANSWER_TAG);
 	}
 
 	@Override
 	public void tell(byte[] text) {
-		if (rank == 0)
-			world.Send(text, 0, text.length, MPI.BYTE, 1, TAG);
-		else
+		for (int other = 1; other < size && rank == 0; other++)
+			world.Send(text, 0, text.length, MPI.BYTE, other, TAG);
+		if (rank != 0)
 			world.Recv(text, 0, text.length, MPI.BYTE, 0, TAG);
 	}
 

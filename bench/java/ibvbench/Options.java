@@ -7,13 +7,12 @@ import java.util.Locale;
 
 /** The command line: the options of bench_ibvx that apply, and the level. */
 final class Options {
-	static final String USAGE = "options: --level mpi|xdev|natives  --sizes 0,8,64k,1m  --op latency,bandwidth  --warmup N  --samples N\n"
+	static final String USAGE = "options: --level mpi|xdev|natives  --sizes 0,8,64k,1m  --op LIST  --warmup N  --samples N\n"
 		+ "  --sample-ms N  --window N  --json FILE  --quiet  --probe-ms N  --near-below NS  --busy-above NS  --no-probe";
 
 	String level = "mpi";
-	List<Integer> sizes = sizes("0,1,8,64,256,1k,4k,16k,64k,128k,256k,1m,4m,16m");
-	boolean latency = true;
-	boolean bandwidth;
+	List<Integer> sizes = numbers("0,1,8,64,256,1k,4k,16k,64k,128k,256k,1m,4m,16m", ",");
+	List<Op.Plan> plans;
 	int warmup = 20000;
 	int samples = 9;
 	long sampleNs = 20_000_000;
@@ -31,6 +30,7 @@ final class Options {
 	 * @throws IllegalArgumentException with a text for the user
 	 */
 	Options(List<String> args) {
+		String ops = "latency";
 		for (int i = 0; i < args.size(); i++) {
 			String name = args.get(i);
 			if (name.equals("--quiet"))
@@ -39,19 +39,18 @@ final class Options {
 				keepAll = true;
 			else if (i + 1 == args.size())
 				throw new IllegalArgumentException(name + ": no such option, or it lacks its value");
+			else if (name.equals("--op"))
+				ops = args.get(++i);
 			else
 				set(name, args.get(++i));
 		}
+		plans = Op.plans(ops, sizes, window);
 	}
 
 	private void set(String name, String value) {
 		switch (name) {
 		case "--level": level = value; break;
-		case "--sizes": sizes = sizes(value); break;
-		case "--op":
-			latency = value.contains("latency");
-			bandwidth = value.contains("bandwidth");
-			break;
+		case "--sizes": sizes = numbers(value, ","); break;
 		case "--warmup": warmup = number(value); break;
 		case "--samples": samples = number(value); break;
 		case "--sample-ms": sampleNs = number(value) * 1_000_000L; break;
@@ -76,10 +75,10 @@ final class Options {
 		}
 	}
 
-	private static List<Integer> sizes(String list) {
-		List<Integer> sizes = new ArrayList<>();
-		for (String size : list.split(","))
-			sizes.add(number(size));
-		return sizes;
+	static List<Integer> numbers(String list, String separator) {
+		List<Integer> numbers = new ArrayList<>();
+		for (String text : list.split(separator))
+			numbers.add(number(text));
+		return numbers;
 	}
 }

@@ -6,10 +6,13 @@ import java.util.List;
 import mpi.MPI;
 
 /**
- * Latency and bandwidth between two ranks, at one of three levels: the native methods, the device, the mpi.* API.
+ * Messages between the ranks of a job, at one of three levels: the native methods, the device, the mpi.* API.
  * Started by ibvrun with the options of {@link Options}.
  */
 public final class PingPong {
+	/** Its ranks are threads of one JVM. */
+	private static final String THREADS_DEVICE = "smpdev";
+
 	private PingPong() {
 	}
 
@@ -21,7 +24,7 @@ public final class PingPong {
 	 */
 	public static void main(String[] args) throws Exception {
 		if (args.length < 3) {
-			System.err.println("usage: ibvrun -np 2 --bind core [-dev NAME] -cp bench.jar ibvbench.PingPong [options]\n"
+			System.err.println("usage: ibvrun -np N --bind core [-dev NAME] -cp bench.jar ibvbench.PingPong [options]\n"
 				+ Options.USAGE);
 			System.exit(2);
 		}
@@ -36,12 +39,16 @@ public final class PingPong {
 			e.printStackTrace();
 			code = 1;
 		}
+		if (code == 0 && args[2].equals(THREADS_DEVICE))
+			return; // the other ranks live in this JVM
 		System.exit(code); // niodev's selector is no daemon thread, and the other rank may wait for this one
 	}
 
 	private static void run(String[] args, Options options) throws Exception {
+		if (args[2].equals(THREADS_DEVICE))
+			Pin.currentThread(Integer.parseInt(args[0]));
 		Layer layer = open(args, options);
-		Report report = new Report(args[2], options);
+		Report report = new Report(args[2], layer.size(), options);
 		Harness harness = new Harness(layer, options, report);
 		if (layer.rank() == 0)
 			report.heading();

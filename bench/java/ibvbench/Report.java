@@ -16,59 +16,61 @@ import java.util.stream.Collectors;
 final class Report {
 	/** One measurement and the mean of the probes around it. */
 	static final class Sample {
-		final double us;
+		final double value;
 		final double probeNs;
 
-		Sample(double us, double probeNs) {
-			this.us = us;
+		Sample(double value, double probeNs) {
+			this.value = value;
 			this.probeNs = probeNs;
 		}
 	}
 
 	private final String device;
+	private final int ranks;
 	private final Options options;
 	private final StringBuilder json = new StringBuilder();
 
-	Report(String device, Options options) {
+	Report(String device, int ranks, Options options) {
 		this.device = device;
+		this.ranks = ranks;
 		this.options = options;
 	}
 
 	void heading() {
 		if (!options.quiet)
-			System.out.println(String.format(Locale.ROOT, "%-10s %-8s %-10s %-10s %10s %-5s %12s %12s %12s %9s %7s %8s", "tool", "level", "device", "op",
-				"bytes", "state", "median us", "min us", "max us", "GB/s", "samples", "probe ns"));
+			System.out.println(String.format(Locale.ROOT, "%-10s %-8s %-10s %-11s %10s %6s %-5s %12s %12s %12s %4s %7s %8s", "tool", "level",
+				"device", "op", "bytes", "param", "state", "median", "min", "max", "unit", "samples", "probe ns"));
 	}
 
-	void series(String op, int bytes, int window, List<Sample> samples, int discarded) {
+	void series(Command what, List<Sample> samples, int discarded) {
 		List<Sample> near = new ArrayList<>();
 		List<Sample> far = new ArrayList<>();
+		boolean any = options.keepAll || what.op.unprobed();
 		for (Sample sample : samples)
-			(sample.probeNs < options.nearBelowNs ? near : far).add(sample);
-		state(op, bytes, window, options.keepAll ? "any" : "near", near, discarded);
-		state(op, bytes, window, "far", far, discarded);
+			(any || sample.probeNs < options.nearBelowNs ? near : far).add(sample);
+		state(what, any ? "any" : "near", near, discarded);
+		state(what, "far", far, near.isEmpty() ? discarded : 0); // told once
 		if (samples.isEmpty())
-			System.err.println("bench: " + device + ": " + op + " of " + bytes + " bytes: no sample between two equal probes");
+			System.err.println("bench: " + device + ": " + what.op.text() + " of " + what.bytes
+				+ " bytes: no sample between two equal probes");
 	}
 
-	private void state(String op, int bytes, int window, String state, List<Sample> samples, int discarded) {
+	private void state(Command what, String state, List<Sample> samples, int discarded) {
 		int n = samples.size();
 		if (n == 0)
 			return;
-		samples.sort(Comparator.comparingDouble(sample -> sample.us));
-		double median = (samples.get((n - 1) / 2).us + samples.get(n / 2).us) / 2;
-		double min = samples.get(0).us;
-		double max = samples.get(n - 1).us;
-		double gbPerS = bytes / median / 1e3;
+		samples.sort(Comparator.comparingDouble(sample -> sample.value));
+		double median = (samples.get((n - 1) / 2).value + samples.get(n / 2).value) / 2;
 		double probe = samples.stream().mapToDouble(sample -> sample.probeNs).average().orElse(0);
 		if (!options.quiet)
-			System.out.println(String.format(Locale.ROOT, "%-10s %-8s %-10s %-10s %10d %-5s %12.3f %12.3f %12.3f %9.2f %7d %8.0f", "java",
-				options.level, device, op, bytes, state, median, min, max, gbPerS, n, probe));
+			System.out.println(String.format(Locale.ROOT, "%-10s %-8s %-10s %-11s %10d %6d %-5s %12.3f %12.3f %12.3f %4s %7d %8.0f", "java",
+				options.level, device, what.op.text(), what.bytes, what.param, state, median, samples.get(0).value,
+				samples.get(n - 1).value, what.op.unit(), n, probe));
 		json.append(String.format(Locale.ROOT, "{\"tool\": \"java\", \"level\": \"%s\", \"device\": \"%s\", \"op\": \"%s\", \"bytes\": %d, "
-			+ "\"window\": %d, \"state\": \"%s\", \"median_us\": %.4f, \"min_us\": %.4f, \"max_us\": %.4f, \"samples\": %d, "
-			+ "\"gb_per_s\": %.4f, \"probe_ns\": %.0f, \"discarded\": %d, \"values_us\": [%s]}%n", options.level, device, op, bytes,
-			window, state, median, min, max, n, gbPerS, probe, discarded, samples.stream()
-				.map(sample -> String.format(Locale.ROOT, "%.4f", sample.us)).collect(Collectors.joining(", "))));
+			+ "\"param\": %d, \"ranks\": %d, \"state\": \"%s\", \"unit\": \"%s\", \"median\": %.4f, \"samples\": %d, "
+			+ "\"probe_ns\": %.0f, \"discarded\": %d, \"values\": [%s]}%n", options.level, device, what.op.text(), what.bytes, what.param,
+			ranks, state, what.op.unit(), median, n, probe, discarded, samples.stream()
+				.map(sample -> String.format(Locale.ROOT, "%.4f", sample.value)).collect(Collectors.joining(", "))));
 	}
 
 	void close() throws IOException {

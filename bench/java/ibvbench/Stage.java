@@ -9,13 +9,16 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.concurrent.locks.LockSupport;
 
 /**
- * A shared mapping of the two ranks, beside the device that is measured: rank 0 says over it what is done next, and the
+ * A shared mapping of the ranks, beside the device that is measured: rank 0 says over it what is done next, and the
  * probe measures how long a cache line takes between the two processors right now (see bench/c/stage.h).
  */
 final class Stage {
-	enum Op { PROBE, LATENCY, BANDWIDTH, END }
+	/** Instead of an operation in a command. */
+	private static final int PROBE = -1;
+	private static final int END = -2;
 
 	private static final VarHandle WORD = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
 	private static final int BYTES = 4096;
@@ -23,20 +26,27 @@ final class Stage {
 	private static final int BALL = 0;
 	private static final int TURN = 256;
 	private static final int COMMAND = 512;
-	private static final int MET = 1024;
+	private static final int DONE = 1024;
+	private static final int ARRIVED = 1280;
+	private static final int SUM = 1536;
 	private static final long OVER = -1;
 	private static final int SPINS_BEFORE_YIELD = 20000;
+	private static final long NAP_NS = 100_000;
+
+	/** What a follower hears. */
+	enum Word { COMMAND, PROBE, END }
 
 	private final ByteBuffer memory;
+	private final int rank;
+	private final int size;
 	private long turn;
+	private long gathered;
+	private Command heard;
 
-	/** Of the command that hear() returned. */
-	int bytes;
-	int window;
-	long iterations;
-
-	private Stage(ByteBuffer memory) {
-		this.memory = memory;
+	private Stage(ByteBuffer memory, Layer layer) {
+		this.memory = memory.order(ByteOrder.nativeOrder());
+		rank = layer.rank();
+		size = layer.size();
 	}
 
 	/** Maps a new file (rank 0) or that of rank 0, whose name travels over the layer; the file is gone afterwards. */
@@ -51,14 +61,11 @@ final class Stage {
 			System.arraycopy(text, 0, name, 0, text.length);
 		}
 		layer.tell(name);
-		if (layer.rank() == 1)
+		if (layer.rank() != 0)
 			file = Path.of(new String(name).trim());
 		try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-			Stage stage = new Stage(channel.map(FileChannel.MapMode.READ_WRITE, 0, BYTES));
-			if (layer.rank() == 1)
-				WORD.setRelease(stage.memory, MET, 1L);
-			while ((long) WORD.getAcquire(stage.memory, MET) == 0)
-				Thread.yield();
+			Stage stage = new Stage(channel.map(FileChannel.MapMode.READ_WRITE, 0, BYTES), layer);
+			stage.gather();
 			return stage;
 		} finally {
 			if (layer.rank() == 0)
@@ -66,27 +73,79 @@ final class Stage {
 		}
 	}
 
-	void say(Op op, int messageBytes, int messageWindow, long count) {
-		memory.order(ByteOrder.nativeOrder());
-		memory.putInt(COMMAND, op.ordinal()).putInt(COMMAND + 4, messageBytes).putInt(COMMAND + 8, messageWindow);
-		memory.putLong(COMMAND + 16, count);
-		WORD.setRelease(memory, TURN, ++turn);
+	/** All ranks: returns when all have called it. */
+	void gather() {
+		WORD.getAndAdd(memory, ARRIVED, 1L);
+		gathered++;
+		while ((long) WORD.getVolatile(memory, ARRIVED) < gathered * size)
+			Thread.yield();
 	}
 
-	Op hear() {
+	/** Rank 0: returns when all others have carried out what they were told. */
+	void awaitDone() {
 		int spins = 0;
-		while ((long) WORD.getAcquire(memory, TURN) == turn) {
+		while ((long) WORD.getAcquire(memory, DONE) < turn * (size - 1)) {
 			if (++spins < SPINS_BEFORE_YIELD)
 				Thread.onSpinWait();
 			else
 				Thread.yield();
 		}
+	}
+
+	/** Of a follower: it has carried out what it heard. */
+	void done() {
+		WORD.getAndAdd(memory, DONE, 1L);
+	}
+
+	void add(long value) {
+		WORD.getAndAdd(memory, SUM, value);
+	}
+
+	long takeSum() {
+		return (long) WORD.getAndSet(memory, SUM, 0L);
+	}
+
+	private void say(int op, Command command) {
+		awaitDone();
+		memory.putInt(COMMAND, op);
+		if (command != null) {
+			memory.putInt(COMMAND + 4, command.phase.ordinal()).putInt(COMMAND + 8, command.bytes);
+			memory.putInt(COMMAND + 12, command.param);
+			memory.putLong(COMMAND + 16, command.iterations).putLong(COMMAND + 24, command.workNs);
+		}
+		WORD.setRelease(memory, TURN, ++turn);
+	}
+
+	void say(Command command) {
+		say(command.op.ordinal(), command);
+	}
+
+	void sayEnd() {
+		say(END, null);
+	}
+
+	/** What to do next; command() tells more. */
+	Word hear() {
+		int spins = 0;
+		while ((long) WORD.getAcquire(memory, TURN) == turn) {
+			if (rank > 1)
+				LockSupport.parkNanos(NAP_NS); // leaves the processor to ranks 0 and 1 and their probe
+			else if (++spins < SPINS_BEFORE_YIELD)
+				Thread.onSpinWait();
+			else
+				Thread.yield();
+		}
 		turn++;
-		memory.order(ByteOrder.nativeOrder());
-		bytes = memory.getInt(COMMAND + 4);
-		window = memory.getInt(COMMAND + 8);
-		iterations = memory.getLong(COMMAND + 16);
-		return Op.values()[memory.getInt(COMMAND)];
+		int op = memory.getInt(COMMAND);
+		if (op < 0)
+			return op == END ? Word.END : Word.PROBE;
+		heard = new Command(Op.values()[op], Command.Phase.values()[memory.getInt(COMMAND + 4)], memory.getInt(COMMAND + 8),
+			memory.getInt(COMMAND + 12), memory.getLong(COMMAND + 16), memory.getLong(COMMAND + 24));
+		return Word.COMMAND;
+	}
+
+	Command command() {
+		return heard;
 	}
 
 	private static long catchBall(ByteBuffer memory, long expected) {
@@ -101,6 +160,7 @@ final class Stage {
 
 	/** Rank 0: half a round trip of a cache line in nanoseconds, measured for that long. */
 	double probe(long durationNs) {
+		say(PROBE, null);
 		long start = System.nanoTime();
 		long now = start;
 		long throwsDone = 0;

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Who is measured, and how each one is started: two ranks, each pinned to a processor of its own."""
+"""Who is measured and how each one is started; who is not here, and why."""
+import glob
 import os
 import shutil
 from dataclasses import dataclass, field
+
+MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_btl_base_warn_component_unused": "0"}
 
 
 @dataclass(frozen=True)
@@ -10,9 +14,19 @@ class Contestant:
     name: str  # for --only
     title: str  # of its column
     key: tuple  # (tool, level, device), as its JSON lines say
-    command: list  # without the options of the harness
+    command: object  # command(ranks, crowded) without the options of the harness; crowded: more ranks than processors
     environment: dict = field(default_factory=dict)
     ours: bool = False  # a failure is ours
+    lacks: dict = field(default_factory=dict)  # operation -> what replaces it in --op, "" leaves it out
+    max_ranks: int = 1000
+    perftest: bool = False  # is ucx_perftest, which has a harness of its own
+
+
+@dataclass(frozen=True)
+class Absent:
+    title: str
+    reason: str
+    remedy: str
 
 
 class Places:
@@ -29,52 +43,100 @@ class Places:
     def bench_jar(self):
         return os.path.join(self.build, "bench", "java", "bench.jar")
 
-    def ibvrun(self, *more):
-        return [os.path.join(self.root, "scripts", "ibvrun"), "-np", "2", "--bind", "core", *more]
-
-
-MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-               "OMPI_MCA_btl_base_warn_component_unused": "0"}
+    def ibvrun(self, ranks, *more):
+        return [os.path.join(self.root, "scripts", "ibvrun"), "-np", str(ranks), *more]
 
 
 def _java(places, device, level):
-    command = places.ibvrun("-dev", device, "-cp", places.bench_jar(), "-Xms256m", "ibvbench.PingPong",
-                            "--level", level)
+    # smpdev's ranks are threads, which pin themselves
+    bind = [] if device == "smpdev" else ["--bind", "core"]
+
+    def command(ranks, crowded):
+        heap = ["-Xms64m", "-Xmx768m"] if crowded else ["-Xms256m"]
+        return places.ibvrun(ranks, *bind, "-dev", device, "-cp", places.bench_jar(), *heap, "ibvbench.PingPong",
+                             "--level", level)
+
+    # niodev and smpdev look at every entry of a queue, and smpdev keeps no message that nobody waits for
+    lacks = {"posted": "posted@1/100", "unexpected": "", "threads": ""} if device == "smpdev" else {}
     return Contestant("%s-%s" % (level, device), "%s %s" % (level, device), ("java", level, device), command,
-                      {"IBVDEV_BUILD": places.build}, ours=device == "ibvdev")
+                      {"IBVDEV_BUILD": places.build}, ours=device == "ibvdev", lacks=lacks,
+                      max_ranks=2 if device == "smpdev" else 1000)
 
 
 def _openmpi(places, device, *mca):
-    command = ["mpirun.openmpi", "-np", "2", "--oversubscribe", "--bind-to", "none", *mca,
-               places.program("bench_openmpi"), "--tool", "openmpi", "--device", device, "--pin"]
-    title = "Open MPI C" if device == "default" else "Open MPI C " + device
-    return Contestant("openmpi" if device == "default" else "openmpi-nocma", title, ("openmpi", "c", device),
-                      command, MPI_AS_ROOT)
+    def command(ranks, crowded):
+        polite = ["--mca", "mpi_yield_when_idle", "1"] if crowded else []
+        return ["mpirun.openmpi", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", *polite, *mca,
+                places.program("bench_openmpi"), "--tool", "openmpi", "--device", device, "--pin"]
+
+    plain = device == "default"
+    return Contestant("openmpi" if plain else "openmpi-nocma", "Open MPI C" if plain else "Open MPI C " + device,
+                      ("openmpi", "c", device), command, MPI_AS_ROOT, max_ranks=1000 if plain else 2)
+
+
+def _mpich(places):
+    def command(ranks, _crowded):
+        return ["mpirun.mpich", "-np", str(ranks), "-bind-to", "none", places.program("bench_mpich"), "--tool", "mpich",
+                "--pin"]
+    return Contestant("mpich", "MPICH C", ("mpich", "c", "default"), command)
 
 
 def _floor(places, name):
-    return Contestant("floor-" + name, "floor " + name, ("floor", "c", name),
-                      [places.program("bench_floor"), "--only", name])
+    def command(_ranks, _crowded):
+        return [places.program("bench_floor"), "--only", name]
+    return Contestant("floor-" + name, "floor " + name, ("floor", "c", name), command, max_ranks=2)
+
+
+def _ibvx(places):
+    def command(ranks, _crowded):
+        return places.ibvrun(ranks, "--bind", "core", "--exec", places.program("bench_ibvx"), "--rank", "{rank}",
+                             "--conf", "{conf}")
+    return Contestant("ibvx", "ibvx C", ("ibvx", "c", "ibvdev"), command, {"IBVDEV_BUILD": places.build}, ours=True)
+
+
+def _c_peers(places, found, absent):
+    for name, title, package in (("openmpi", "Open MPI", "libopenmpi-dev openmpi-bin"), ("mpich", "MPICH", "mpich")):
+        if not shutil.which("mpirun." + name):
+            absent.append(Absent(title, "mpirun.%s is not installed" % name,
+                                 "apt-get install %s, then: meson setup --reconfigure build && ninja -C build" % package))
+        elif not os.path.isfile(places.program("bench_" + name)):
+            absent.append(Absent(title, "bench_%s is not built: mpicc.%s was not there" % (name, name),
+                                 "apt-get install %s, then: meson setup --reconfigure build && ninja -C build" % package))
+        elif name == "openmpi":
+            found.append(_openmpi(places, "default"))
+            found.append(_openmpi(places, "no CMA", "--mca", "btl_vader_single_copy_mechanism", "none"))
+        else:
+            found.append(_mpich(places))
+    if shutil.which("ucx_perftest") and os.path.isfile(places.program("bench_floor")):
+        found.append(Contestant("ucx", "UCX C", ("ucx", "c", "default"), None, max_ranks=2, perftest=True))
+    else:
+        absent.append(Absent("UCX", "ucx_perftest is not installed", "apt-get install ucx-utils"))
+
+
+def _java_contestants(places, found, absent):
+    if not os.path.isfile(places.bench_jar()):
+        absent.append(Absent("all of Java", "bench.jar is not built", "meson setup -Djava=enabled build && ninja -C build"))
+        return
+    found += [_java(places, "ibvdev", level) for level in ("natives", "xdev", "mpi")]
+    found += [_java(places, "niodev", level) for level in ("xdev", "mpi")]
+    home = os.environ.get("MPJ_HOME", "/usr/share/mpj")
+    if glob.glob(os.path.join(home, "lib", "smpdev*.jar")):
+        found.append(_java(places, "smpdev", "mpi"))
+    else:
+        absent.append(Absent("MPJ Express smpdev", "%s/lib holds no smpdev.jar" % home, "apt-get install libmpj-java"))
+    absent.append(Absent("MPJ Express hybdev", "on one machine it hands everything to smpdev, which is measured",
+                         "none: it differs between machines only"))
+    absent.append(Absent("MPJ Express native", "its library libnativempjdev.so is not in Debian",
+                         "build it from the sources of MPJ Express; bench/run does not start it"))
 
 
 def installed(places):
-    """Every contestant that can be started here, in the order of the columns."""
-    found = []
+    """(every contestant that can be started here, in the order of the columns; those that cannot)."""
+    found, absent = [], []
     if os.path.isfile(places.program("bench_floor")):
-        found.append(_floor(places, "ring"))
+        found += [_floor(places, name) for name in ("cacheline", "memcpy", "cma", "ring")]
     if os.path.isfile(places.program("bench_ibvx")):
-        found.append(Contestant("ibvx", "ibvx C", ("ibvx", "c", "ibvdev"),
-                                places.ibvrun("--exec", places.program("bench_ibvx"), "--rank", "{rank}", "--conf",
-                                              "{conf}"),
-                                {"IBVDEV_BUILD": places.build}, ours=True))
-    if os.path.isfile(places.bench_jar()):
-        found += [_java(places, "ibvdev", level) for level in ("natives", "xdev", "mpi")]
-        found += [_java(places, "niodev", level) for level in ("xdev", "mpi")]
-    if os.path.isfile(places.program("bench_openmpi")) and shutil.which("mpirun.openmpi"):
-        found.append(_openmpi(places, "default"))
-        found.append(_openmpi(places, "no CMA", "--mca", "btl_vader_single_copy_mechanism", "none"))
-    if os.path.isfile(places.program("bench_mpich")) and shutil.which("mpirun.mpich"):
-        found.append(Contestant("mpich", "MPICH C", ("mpich", "c", "default"),
-                                ["mpirun.mpich", "-np", "2", "-bind-to", "none", places.program("bench_mpich"), "--tool",
-                                 "mpich", "--pin"]))
-    return found
+        found.append(_ibvx(places))
+    _java_contestants(places, found, absent)
+    _c_peers(places, found, absent)
+    return found, absent

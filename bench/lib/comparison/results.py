@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""The samples of all rounds, pooled by contestant, operation, size and state."""
+"""The samples of all rounds, pooled by contestant, operation, size, parameter, ranks and state."""
 import json
 import statistics
+from collections import namedtuple
 
 FEW_SAMPLES = 3
 WIDE_SPREAD = 0.25  # quartile range over median
 STATES = ("near", "far", "any")
 
+# What is measured: an operation, bytes, its parameter (window, depth, threads ...), ranks.
+What = namedtuple("What", "op bytes param ranks")
+
 
 class Cell:
-    """All samples of one contestant for one operation, size and state: microseconds."""
+    """All samples of one contestant for one What in one state."""
 
-    def __init__(self):
+    def __init__(self, unit="us"):
         self.values = []
-        self.window = 1
+        self.unit = unit
         self.probes = []
 
     @property
@@ -28,7 +32,7 @@ class Cell:
 
     def spread(self):
         low, high = self.quartiles()
-        return (high - low) / self.median
+        return (high - low) / self.median if self.median else 0.0
 
     def doubtful(self):
         """Why its median says little, or None."""
@@ -38,10 +42,13 @@ class Cell:
             return "spread %.0f %%" % (100 * self.spread())
         return None
 
+    def __len__(self):
+        return len(self.values)
+
 
 class Results:
     def __init__(self):
-        self._cells = {}  # (key, op, bytes, state) -> Cell
+        self._cells = {}  # (key, What, state) -> Cell
         self.discarded = 0
 
     def read(self, path):
@@ -54,37 +61,46 @@ class Results:
         return count
 
     def add(self, record):
-        key = (record["tool"], record["level"], record["device"])
-        cell = self._cells.setdefault((key, record["op"], record["bytes"], record["state"]), Cell())
-        cell.values += record["values_us"]
-        cell.probes.append(record["probe_ns"])
-        cell.window = record["window"]
         self.discarded += record["discarded"]
+        if not record["values"]:
+            return
+        key = (record["tool"], record["level"], record["device"])
+        what = What(record["op"], record["bytes"], record["param"], record["ranks"])
+        cell = self._cells.setdefault((key, what, record["state"]), Cell(record["unit"]))
+        cell.values += record["values"]
+        cell.probes.append(record["probe_ns"])
 
-    def cell(self, key, op, size, state):
+    def cell(self, key, what, state):
         """A Cell with at least one value, or None."""
-        cell = self._cells.get((key, op, size, state))
+        cell = self._cells.get((key, what, state))
         return cell if cell and cell.values else None
 
-    def ops(self):
-        return [op for op in ("latency", "bandwidth") if any(k[1] == op for k in self._cells)]
+    def whats(self, *ops):
+        """Everything that was measured of these operations, in order."""
+        return sorted({what for _, what, _ in self._cells if what.op in ops},
+                      key=lambda w: (ops.index(w.op), w.ranks, w.bytes, w.param))
 
-    def sizes(self, op):
-        return sorted({k[2] for k in self._cells if k[1] == op})
+    def states(self, *ops):
+        return [s for s in STATES if any(w.op in ops and state == s for _, w, state in self._cells)]
 
-    def states(self, op):
-        return [s for s in STATES if any(k[1] == op and k[3] == s for k in self._cells)]
+    def samples(self, state, ranks=None):
+        """How many samples of a state there are."""
+        return sum(len(c.values) for (_, w, s), c in self._cells.items() if s == state and ranks in (None, w.ranks))
+
+    def thin(self, state, key, whats, least=FEW_SAMPLES):
+        """Those of whats for which a contestant has too few samples in a state."""
+        return [w for w in whats if len(self.cell(key, w, state) or ()) < least]
 
     def write(self, path):
         """One JSON object a line, the samples of all rounds together."""
         with open(path, "w", encoding="utf-8") as out:
-            for (key, op, size, state), cell in sorted(self._cells.items()):
+            for (key, what, state), cell in sorted(self._cells.items()):
                 tool, level, device = key
-                record = {"tool": tool, "level": level, "device": device, "op": op, "bytes": size,
-                          "window": cell.window, "state": state, "median_us": round(cell.median, 4),
-                          "min_us": round(min(cell.values), 4), "max_us": round(max(cell.values), 4),
-                          "samples": len(cell.values), "gb_per_s": round(size / cell.median / 1e3, 4),
-                          "spread": round(cell.spread(), 3),
+                low, high = cell.quartiles()
+                record = {"tool": tool, "level": level, "device": device, "op": what.op, "bytes": what.bytes,
+                          "param": what.param, "ranks": what.ranks, "state": state, "unit": cell.unit,
+                          "median": round(cell.median, 4), "low_quartile": round(low, 4), "high_quartile": round(high, 4),
+                          "samples": len(cell.values), "doubt": cell.doubtful(), "discarded": 0,
                           "probe_ns": round(statistics.median(cell.probes)),
-                          "values_us": [round(v, 4) for v in cell.values]}
+                          "values": [round(v, 4) for v in cell.values]}
                 out.write(json.dumps(record) + "\n")

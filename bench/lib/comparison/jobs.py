@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Runs one contestant once and pools what it measured."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from . import perftest
+
+RUN_LIMIT_S = 240
+
+
+def bound(cpus):
+    """For preexec_fn: the processors that a job may use; its ranks take the first, the second and so on."""
+    return (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
+
+
+def run(command, environment, cpus, limit_s=RUN_LIMIT_S):
+    """(exit status, what it said).  Everything that it started is ended when the limit strikes."""
+    try:
+        process = subprocess.Popen(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+                                   preexec_fn=bound(cpus))
+    except OSError as error:
+        return 1, str(error)
+    try:
+        said, _ = process.communicate(timeout=limit_s)
+        return process.returncode, said.decode(errors="replace").strip()
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)  # the launchers end their ranks
+        try:
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        return 1, "no end within %d s" % limit_s
+
+
+class Runner:
+    """Runs contestants; remembers who failed and what it said."""
+
+    def __init__(self, results, places, folder, verbose=False):
+        self.results = results
+        self._places = places
+        self._folder = folder
+        self._verbose = verbose
+        self.failed = {}
+
+    def run(self, contestant, section, options, cpus):
+        crowded = section.ranks > len(cpus or os.sched_getaffinity(0))
+        ops = section.ops_for(contestant)
+        if not ops or section.ranks > contestant.max_ranks or contestant.name in self.failed:
+            return
+        if contestant.perftest:
+            said = perftest.run(self.results, self._places.program("bench_floor"), section, options, cpus, self._folder)
+            if said:
+                self._fail(contestant, said)
+            return
+        path = os.path.join(self._folder, "lines")
+        open(path, "w").close()
+        command = contestant.command(section.ranks, crowded) + options.harness(ops, contestant) + ["--json", path]
+        if self._verbose:
+            print("+ " + " ".join(command), file=sys.stderr, flush=True)
+        start = time.monotonic()
+        status, said = run(command, contestant.environment, cpus)
+        took = time.monotonic() - start
+        if self._verbose:
+            print("%s  (%.1f s)" % (said, took), file=sys.stderr)
+        count = self.results.read(path) if status == 0 else 0
+        if status == 0 and section.whole_job:
+            self.results.add({"tool": contestant.key[0], "level": contestant.key[1], "device": contestant.key[2],
+                              "op": "job", "bytes": 0, "param": 1, "ranks": section.ranks, "state": "any", "unit": "ms",
+                              "values": [took * 1e3], "probe_ns": 0, "discarded": 0})
+        if status == 0 and count == 0 and "no sample" not in said and contestant.key[0] != "floor":
+            status, said = 1, "it wrote no results"
+        if status:
+            self._fail(contestant, said or "exit status %d" % status)
+
+    def _fail(self, contestant, said):
+        self.failed[contestant.name] = said
+        print("bench/run: %s failed and is left out from here on:\n  %s" % (
+            contestant.name, said[-2000:].replace("\n", "\n  ")), file=sys.stderr, flush=True)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""The whole report of a comparison: what ran where, the tables, what they do not carry."""
+import os
+import platform
+
+from . import plots, tables, targets
+from .results import FEW_SAMPLES
+
+
+def machine(cpus):
+    model = platform.processor()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            model = next((line.split(":", 1)[1].strip() for line in info if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return "%s, %d processors, Linux %s" % (model, len(cpus), platform.release())
+
+
+def warnings(results, contestants):
+    """Sentences on what the tables do not carry."""
+    out = []
+    latency = results.whats("latency")
+    counts = {state: results.samples(state, ranks=2) for state in ("near", "far")}
+    if sum(counts.values()):
+        out.append("Of the samples of two ranks %d were near, %d far." % (counts["near"], counts["far"]))
+    for state, count in counts.items():
+        if not sum(counts.values()):
+            break
+        thin = [c.title for c in contestants if c.key[0] != "floor" and results.thin(state, c.key, latency)
+                and not results.thin("any", c.key, latency, 0)]
+        if not count:
+            out.append("The state \"%s\" never came while this ran: nothing is said about it." % state)
+        elif thin:
+            out.append("The state \"%s\" gave some sizes fewer than %d samples of latency for %s: their ratios there are marked "
+                       "and say little." % (state, FEW_SAMPLES, ", ".join(thin)))
+    if results.discarded:
+        out.append("%d samples were dropped: the state changed under them, or the machine was busy." % results.discarded)
+    return out
+
+
+def text(results, contestants, absent, facts, as_markdown):
+    """Lines.  facts: what to say first."""
+    shown = [c for c in contestants]
+    all_tables = list(tables.blocks(results, shown, facts["processors"]))
+    title, header, rows = targets.block(results)
+    lines = (["# Comparison", ""] if as_markdown else []) + list(facts["lines"])
+    notes = warnings(results, contestants)
+    if absent:
+        notes += ["Not measured: %s: %s (%s)." % (a.title, a.reason, a.remedy) for a in absent]
+    lines += [""] + [("* " if as_markdown else "- ") + note for note in notes]
+    lines += tables.lines(all_tables, as_markdown)
+    if rows:
+        lines += tables.lines([(title, header, rows)], as_markdown)
+    return lines
+
+
+def write(results, contestants, absent, facts, folder):
+    """results.jsonl, report.md and the plots in folder; lines that say so."""
+    os.makedirs(folder, exist_ok=True)
+    results.write(os.path.join(folder, "results.jsonl"))
+    files, problem = plots.draw(results, contestants, folder, facts["lines"][0])
+    lines = text(results, contestants, absent, facts, True)
+    for path in files:
+        if path.endswith(".svg"):
+            lines += ["", "![%s](%s)" % (os.path.basename(path)[:-4], os.path.basename(path))]
+    with open(os.path.join(folder, "report.md"), "w", encoding="utf-8") as out:
+        out.write("\n".join(lines) + "\n")
+    said = ["", "in %s: report.md, results.jsonl%s" % (folder, "".join(", " + os.path.basename(f) for f in files))]
+    return said + ([problem] if problem else [])
