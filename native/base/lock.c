@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/lock.h"
 
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/futex.h"
 
-/* About a microsecond: longer than the usual critical section, shorter than a sleep. */
 #define SPINS_MAX 48u
 #define SPINS_MIN 8u
 
-/* Spins while the holder may be about to let go.  True: we hold it. */
+/* The first bias comes after so many takings in a row; each that ended doubles it, so often. */
+#define BIAS_STREAK 256u
+#define BIAS_DOUBLINGS 12u
+
+#if !defined(__x86_64__) || defined(__ILP32__)
+_Thread_local char lock_self;
+#endif
+
 static bool spin(struct lock *lock)
 {
 	uint32_t hint = atomic_load_explicit(&lock->spins, memory_order_relaxed);
@@ -19,7 +31,7 @@ static bool spin(struct lock *lock)
 	for (uint32_t n = 0; n < limit; n++) {
 		uint32_t state = atomic_load_explicit(&lock->state, memory_order_relaxed);
 
-		if (state == LOCK_FREE && lock_try(lock)) {
+		if (state == LOCK_FREE && lock_try_mutex(lock)) {
 			atomic_store_explicit(&lock->spins, (hint + n) / 2, memory_order_relaxed);
 			return true;
 		}
@@ -45,4 +57,58 @@ void lock_acquire_slow(struct lock *lock)
 void lock_wake(struct lock *lock)
 {
 	futex_wake(&lock->state, 1, false);
+}
+
+/* Can this process have other threads pass a full fence?  Asked once; the kernel remembers the registration. */
+static bool bias_possible(void)
+{
+	static _Atomic int answer; /* 0: not asked yet, 1: yes, 2: no */
+	int known = atomic_load_explicit(&answer, memory_order_acquire);
+
+	if (!known) {
+		known = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 ? 1 : 2;
+		atomic_store_explicit(&answer, known, memory_order_release);
+	}
+	return known == 1;
+}
+
+/* The favourite may be off its core, or in the midst of a long copy. */
+static void bias_wait(const struct lock *lock)
+{
+	static const struct timespec moment = {.tv_nsec = 50 * CLOCK_NS_PER_US};
+
+	for (int n = 0; atomic_load_explicit(&lock->inside, memory_order_acquire); n++) {
+		if (n < 64)
+			cpu_relax();
+		else if (n < 128)
+			sched_yield();
+		else
+			nanosleep(&moment, NULL);
+	}
+}
+
+static void bias_end(struct lock *lock)
+{
+	atomic_store_explicit(&lock->bias, 0, memory_order_relaxed);
+	/* it cannot fail for a process that has registered, unless a filter of system calls came since: then
+	 * the favourite's next interrupt has to do as its fence */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+		nanosleep(&(struct timespec){.tv_nsec = 20 * CLOCK_NS_PER_MS}, NULL);
+	bias_wait(lock);
+	if (lock->ended < BIAS_DOUBLINGS)
+		lock->ended++;
+}
+
+void lock_settle(struct lock *lock, uintptr_t me)
+{
+	if (atomic_load_explicit(&lock->bias, memory_order_relaxed))
+		bias_end(lock);
+	if (lock->last != me) {
+		lock->last = me;
+		lock->streak = 0;
+	} else if (++lock->streak >= BIAS_STREAK << lock->ended) {
+		lock->streak = 0;
+		if (bias_possible())
+			atomic_store_explicit(&lock->bias, me, memory_order_relaxed);
+	}
 }

@@ -2,14 +2,20 @@
 #ifndef IBVX_BASE_LOCK_H
 #define IBVX_BASE_LOCK_H
 /*
- * lock: a mutex of one word (U. Drepper, "Futexes Are Tricky", mutex 2) for the threads of
- * one process.  Zeroed memory is a free lock; there is nothing to destroy.
+ * lock: a mutex for the threads of one process.  Zeroed memory is a free lock; there is nothing to destroy.
+ * Not recursive, not fair: whoever waits spins for a moment (less if spinning did not pay lately), then sleeps.
  *
- * Not recursive, not fair, no owner kept: whoever waits spins for a moment (less if spinning
- * did not pay lately), then sleeps.
+ * It is a mutex of one word (U. Drepper, "Futexes Are Tricky", mutex 2) with a bias: a thread that has taken it
+ * many times in a row, and nobody else, becomes its favourite and then takes and gives it with plain stores.  Anybody
+ * else takes the mutex first and then ends the bias:
  *
- * lock_release() is a full fence: what the holder wrote is visible to others before anything
- * that the caller reads afterwards (transport.ring relies on it).
+ *   favourite:  inside = 1; (compiler barrier); bias still mine?   yes: holds it     no: inside = 0, mutex
+ *   other:      mutex; bias = 0; membarrier(2); wait until inside == 0              : holds it
+ *
+ * Either the favourite sees the end of the bias, or the other sees it inside: the system call is the full fence that
+ * the favourite saves.  Each ended bias makes the next one come later.  Without the system call there is no bias.
+ *
+ * lock_release() is a release, not a full fence.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,15 +24,55 @@
 enum lock_state { LOCK_FREE = 0, LOCK_HELD = 1, LOCK_CONTENDED = 2 };
 
 struct lock {
-	_Atomic uint32_t state; /* enum lock_state; the futex word */
-	_Atomic uint32_t spins; /* how long spinning took when it last paid; a hint */
+	_Atomic uint32_t state;   /* enum lock_state; the futex word */
+	_Atomic uint32_t spins;   /* how long spinning took when it last paid; a hint */
+	_Atomic uintptr_t bias;   /* lock_thread() of the favourite, or 0; changed by holders of the mutex */
+	_Atomic uint32_t inside;  /* the favourite holds it, or is about to look whether it may */
+	/* the holder's: */
+	bool by_bias;             /* how it was taken */
+	uint8_t ended;            /* how many biases have ended, up to a limit */
+	uint32_t streak;          /* how often `last` has taken the mutex in a row */
+	uintptr_t last;
 };
-#define LOCK_INIT {LOCK_FREE, 0}
+#define LOCK_INIT {0}
 
 void lock_acquire_slow(struct lock *lock);
+/* The mutex is ours: ends a bias of another thread, and may favour this one from now on. */
+void lock_settle(struct lock *lock, uintptr_t me);
 void lock_wake(struct lock *lock);
 
-static inline bool lock_try(struct lock *lock)
+#if !defined(__x86_64__) || defined(__ILP32__)
+extern _Thread_local char lock_self;
+#endif
+
+/* Tells apart threads that live at the same time; never 0. */
+static inline uintptr_t lock_thread(void)
+{
+#if defined(__x86_64__) && !defined(__ILP32__)
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return self;
+#else
+	return (uintptr_t)&lock_self;
+#endif
+}
+
+static inline bool lock_try_bias(struct lock *lock, uintptr_t me)
+{
+	if (atomic_load_explicit(&lock->bias, memory_order_relaxed) != me)
+		return false;
+	atomic_store_explicit(&lock->inside, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&lock->bias, memory_order_relaxed) == me) {
+		lock->by_bias = true;
+		return true;
+	}
+	atomic_store_explicit(&lock->inside, 0, memory_order_release);
+	return false;
+}
+
+static inline bool lock_try_mutex(struct lock *lock)
 {
 	uint32_t expected = LOCK_FREE;
 
@@ -36,18 +82,23 @@ static inline bool lock_try(struct lock *lock)
 
 static inline void lock_acquire(struct lock *lock)
 {
-	if (!lock_try(lock))
+	uintptr_t me = lock_thread();
+
+	if (lock_try_bias(lock, me))
+		return;
+	if (!lock_try_mutex(lock))
 		lock_acquire_slow(lock);
+	lock_settle(lock, me);
 }
 
 static inline void lock_release(struct lock *lock)
 {
-	uint32_t before = atomic_exchange_explicit(&lock->state, LOCK_FREE, memory_order_seq_cst);
-
-#if !defined(__x86_64__) && !defined(__i386__)
-	atomic_thread_fence(memory_order_seq_cst);
-#endif
-	if (before == LOCK_CONTENDED)
+	if (lock->by_bias) {
+		lock->by_bias = false;
+		atomic_store_explicit(&lock->inside, 0, memory_order_release);
+		return;
+	}
+	if (atomic_exchange_explicit(&lock->state, LOCK_FREE, memory_order_release) == LOCK_CONTENDED)
 		lock_wake(lock);
 }
 

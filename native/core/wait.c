@@ -303,6 +303,10 @@ void core_unlock_bells(struct ibvx *ep)
 		bells.bell[i] = ep->bells.bell[i];
 	ep->bells.count = 0;
 	lock_release(&ep->lock);
+	if (bells.count == 0)
+		return;
+	/* what was committed or freed becomes visible before the look whether anybody sleeps for it */
+	atomic_thread_fence(memory_order_seq_cst);
 	for (int i = 0; i < bells.count; i++)
 		bells.bell[i].owner->ops->ring(bells.bell[i].owner, bells.bell[i].door, bells.bell[i].flag);
 }

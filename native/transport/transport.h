@@ -162,8 +162,8 @@ struct transport_ops {
 	void (*arm)(struct transport *t);
 	void (*disarm)(struct transport *t);
 	/* Called without the lock for each bell that the transport had put on env.bells under the lock:
-	 * wakes the peer behind `door` if it sleeps and `flag` (may be NULL) is set, which it clears.  The release of the lock was a full
-	 * fence between what was committed or freed and this look. Any thread. */
+	 * wakes the peer behind `door` if it sleeps and `flag` (may be NULL) is set, which it clears.  A full fence
+	 * stands between what was committed or freed and this look. Any thread. */
 	void (*ring)(struct transport *t, void *door, void *flag);
 	/* The futex word on which this endpoint sleeps and which others wake; NULL: the transport has none, its arm()
 	 * uses a watched fd and the core's own bell.  At most one transport of an endpoint has one.

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/futex.h"
@@ -25,12 +28,7 @@ static void *hammer(void *arg)
 	struct shared *s = arg;
 
 	for (int i = 0; i < s->rounds; i++) {
-		if (i % 3 == 0) {
-			while (!lock_try(&s->lock))
-				sched_yield();
-		} else {
-			lock_acquire(&s->lock);
-		}
+		lock_acquire(&s->lock);
 		if (s->count != s->mirror)
 			s->torn++;
 		s->count++;
@@ -70,18 +68,6 @@ static void test_excludes_when_the_holder_loses_its_core(void **state)
 	run_hammer(ROUNDS / 10, 2);
 }
 
-static void test_try(void **state)
-{
-	struct lock lock = LOCK_INIT;
-
-	(void)state;
-	assert_true(lock_try(&lock));
-	assert_false(lock_try(&lock));
-	lock_release(&lock);
-	assert_true(lock_try(&lock));
-	lock_release(&lock);
-}
-
 struct sleeper {
 	struct lock lock;
 	_Atomic int got;
@@ -116,65 +102,135 @@ static void test_release_wakes_all_sleepers_in_turn(void **state)
 	assert_int_equal(atomic_load(&s.got), THREADS);
 }
 
-/* Store buffering: each side writes its word, releases a lock of its own, reads the other's
- * word.  If release is a full fence, not both can read the old value. */
-#define BATCHES 300
-#define BATCH 1000
-
-struct word {
-	_Alignas(64) _Atomic int value;
-};
-
-struct side {
-	struct lock lock;
-	struct word *mine, *others; /* BATCH of each */
-	struct word at;             /* how many batches this side has begun */
-	struct side *other;
-	bool seen[BATCHES][BATCH];
-};
-
-static void *store_then_load(void *arg)
+static bool has_membarrier(void)
 {
-	struct side *side = arg;
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
 
-	for (int batch = 1; batch <= BATCHES; batch++) {
-		atomic_store(&side->at.value, batch);
-		/* Both begin in the same instant where there are two processors. */
-		for (int spins = 0; atomic_load(&side->other->at.value) < batch; spins++) {
-			if (spins > 1000)
-				sched_yield();
-		}
-		for (int i = 0; i < BATCH; i++) {
-			lock_acquire(&side->lock);
-			atomic_store_explicit(&side->mine[i].value, batch, memory_order_relaxed);
-			lock_release(&side->lock);
-			side->seen[batch - 1][i] =
-				atomic_load_explicit(&side->others[i].value, memory_order_relaxed) >= batch;
-		}
+static void take_often(struct lock *lock, int times)
+{
+	for (int i = 0; i < times; i++) {
+		lock_acquire(lock);
+		lock_release(lock);
+	}
+}
+
+static void *take_once(void *arg)
+{
+	take_often(arg, 1);
+	return NULL;
+}
+
+static void test_bias_comes_and_goes(void **state)
+{
+	struct lock lock = LOCK_INIT;
+	pthread_t other;
+
+	(void)state;
+	if (!has_membarrier())
+		skip();
+	take_often(&lock, 10);
+	assert_int_equal(lock.bias, 0);
+	take_often(&lock, 1000);
+	assert_true(lock.bias == lock_thread());
+	lock_acquire(&lock);
+	assert_int_equal(lock.state, LOCK_FREE);
+	assert_int_equal(lock.inside, 1);
+	lock_release(&lock);
+	assert_int_equal(pthread_create(&other, NULL, take_once, &lock), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	assert_int_equal(lock.bias, 0);
+	assert_int_equal(lock.ended, 1);
+	/* and later than the first time */
+	take_often(&lock, 300);
+	assert_int_equal(lock.bias, 0);
+	take_often(&lock, 1000);
+	assert_true(lock.bias == lock_thread());
+}
+
+/* Another thread waits until the favourite has left. */
+static void test_favourite_excludes(void **state)
+{
+	struct sleeper s = {.lock = LOCK_INIT};
+	pthread_t other;
+
+	(void)state;
+	if (!has_membarrier())
+		skip();
+	take_often(&s.lock, 1000);
+	lock_acquire(&s.lock);
+	assert_true(s.lock.by_bias);
+	assert_int_equal(pthread_create(&other, NULL, take, &s), 0);
+	while (atomic_load(&s.lock.bias))
+		sched_yield();
+	usleep(20000);
+	assert_int_equal(atomic_load(&s.got), 0);
+	lock_release(&s.lock);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	assert_int_equal(atomic_load(&s.got), 1);
+}
+
+struct courtship {
+	struct shared s;
+	atomic_bool stop;
+	uint64_t by_bias, intrusions;
+};
+
+/* In bursts long enough to become the favourite; how often biases ended is forgotten, so that they go on coming. */
+static void *favourite(void *arg)
+{
+	struct courtship *c = arg;
+
+	while (!atomic_load(&c->stop)) {
+		lock_acquire(&c->s.lock);
+		c->by_bias += c->s.lock.by_bias;
+		c->s.lock.ended = 0;
+		if (c->s.count != c->s.mirror)
+			c->s.torn++;
+		c->s.count++;
+		c->s.mirror++;
+		lock_release(&c->s.lock);
 	}
 	return NULL;
 }
 
-static void test_release_is_a_full_fence(void **state)
+static void *intruder(void *arg)
 {
-	static struct word words[2][BATCH];
-	static struct side sides[2];
-	pthread_t threads[2];
+	struct courtship *c = arg;
+
+	for (int i = 0; i < 400; i++) {
+		usleep((useconds_t)(i * 7 % 50));
+		lock_acquire(&c->s.lock);
+		if (c->s.count != c->s.mirror)
+			c->s.torn++;
+		c->s.count++;
+		c->intrusions++;
+		if (i % 5 == 0)
+			sched_yield();
+		c->s.mirror++;
+		lock_release(&c->s.lock);
+	}
+	return NULL;
+}
+
+static void test_excludes_while_biases_come_and_go(void **state)
+{
+	struct courtship c = {.s = {.lock = LOCK_INIT}};
+	pthread_t lover, others[2];
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
-		sides[i].mine = words[i];
-		sides[i].others = words[!i];
-		sides[i].other = &sides[!i];
-	}
+	assert_int_equal(pthread_create(&lover, NULL, favourite, &c), 0);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, store_then_load, &sides[i]), 0);
+		assert_int_equal(pthread_create(&others[i], NULL, intruder, &c), 0);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	for (int batch = 0; batch < BATCHES; batch++) {
-		for (int i = 0; i < BATCH; i++)
-			assert_true(sides[0].seen[batch][i] || sides[1].seen[batch][i]);
-	}
+		assert_int_equal(pthread_join(others[i], NULL), 0);
+	atomic_store(&c.stop, true);
+	assert_int_equal(pthread_join(lover, NULL), 0);
+	assert_int_equal(c.s.torn, 0);
+	assert_int_equal(c.s.count, c.s.mirror);
+	assert_int_equal(c.intrusions, 800);
+	if (has_membarrier())
+		assert_true(c.by_bias > 0);
 }
 
 static void test_futex_answers(void **state)
@@ -206,11 +262,12 @@ static void test_clock_runs_forward(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_try),
 		cmocka_unit_test(test_excludes_when_short),
 		cmocka_unit_test(test_excludes_when_the_holder_loses_its_core),
 		cmocka_unit_test(test_release_wakes_all_sleepers_in_turn),
-		cmocka_unit_test(test_release_is_a_full_fence),
+		cmocka_unit_test(test_bias_comes_and_goes),
+		cmocka_unit_test(test_favourite_excludes),
+		cmocka_unit_test(test_excludes_while_biases_come_and_go),
 		cmocka_unit_test(test_futex_answers),
 		cmocka_unit_test(test_clock_runs_forward),
 	};

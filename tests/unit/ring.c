@@ -113,12 +113,48 @@ static void test_starved_again(void **state)
 	assert_false(ring_take_starved(starved));
 }
 
+/* A producer that finds no room sleeps until it is woken, a consumer reads in random bursts and looks only when that is
+ * due: it never ends up with nothing to read while the producer sleeps. */
+static void test_looks_come_in_time(void **state)
+{
+	struct pipe *p = *state;
+	_Atomic uint32_t *starved = &p->producer.control->starved;
+	uint64_t random = 1;
+	uint32_t sleeps = 0;
+	bool asleep = false;
+
+	for (int step = 0; step < 200000; step++) {
+		uint32_t len, burst;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		len = random >> 60 < 8 ? (uint32_t)(random >> 33) % 33 : (uint32_t)(random >> 33) % 1025;
+		burst = (uint32_t)(random >> 24) % 32;
+		if (!asleep && random >> 60 > 0) {
+			asleep = !send(p, len, 7);
+			sleeps += asleep;
+			continue;
+		}
+		for (; burst > 0 && ring_ready(&p->consumer); burst--) {
+			const void *payload;
+			struct wire_hdr hdr;
+
+			assert_true(ring_next(&p->consumer, &hdr, &payload));
+			ring_free(&p->consumer, hdr.len);
+		}
+		if (ring_look_due(&p->consumer) && ring_take_starved(starved))
+			asleep = false;
+		assert_true(ring_ready(&p->consumer) || !asleep);
+	}
+	assert_true(sleeps > 100);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_starved_survives_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_starved_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_looks_come_in_time, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);

@@ -110,3 +110,14 @@ void ring_free(struct ring *r, uint32_t len)
 	atomic_store_explicit(&r->slot_at, at + 1, memory_order_relaxed);
 	atomic_store_explicit(&r->control->slots_freed, at + 1, memory_order_release);
 }
+
+bool ring_look_due(struct ring *r)
+{
+	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
+
+	if (at - r->slots_looked < r->shape.slot_count / 4 && r->data_at - r->data_looked < r->shape.data_bytes / 4)
+		return false;
+	r->slots_looked = at;
+	r->data_looked = r->data_at;
+	return true;
+}

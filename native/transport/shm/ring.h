@@ -56,6 +56,9 @@ struct ring {
 	uint32_t slots_freed;
 	uint64_t data_freed;
 	bool data_ready;          /* producer: the data pages have been allocated */
+	/* consumer: where it was when it last looked whether the producer starves */
+	uint32_t slots_looked;
+	uint64_t data_looked;
 };
 
 size_t ring_window_bytes(const struct ring_shape *shape);
@@ -97,7 +100,11 @@ bool ring_next(struct ring *r, struct wire_hdr *hdr, const void **payload);
 /* Consumer: done with the packet, whose payload was len bytes. */
 void ring_free(struct ring *r, uint32_t len);
 
-/* Consumer, after it has freed something and a full fence: must the producer be woken?  Says so once. */
+/* Consumer, after it has freed something: is it time to look whether the producer starves?  Every quarter of the
+ * ring is enough.  A producer is stuck only behind more than half a ring of unread packets: before the consumer has
+ * read them all it looks at least once after the producer saw how little was freed. */
+bool ring_look_due(struct ring *r);
+/* Consumer, when that was due, and a full fence after it freed: must the producer be woken?  Says so once. */
 static inline bool ring_take_starved(_Atomic uint32_t *starved)
 {
 	return atomic_load_explicit(starved, memory_order_relaxed) &&

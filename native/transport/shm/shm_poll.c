@@ -58,7 +58,8 @@ static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 	}
 	if (n > 0) {
 		p->packets_in += (uint64_t)n;
-		shm_remember_bell(s, p, &p->rx.control->starved);
+		if (ring_look_due(&p->rx))
+			shm_remember_bell(s, p, &p->rx.control->starved);
 	}
 	return n;
 }
