@@ -15,7 +15,7 @@ import java.util.List;
  * A library that cannot be loaded, or is of another version than the jar, is passed over; if none is left, one error
  * says what was tried and why each failed.
  */
-final class NativeLibrary {
+public final class NativeLibrary {
 	private static boolean loaded;
 	private static String origin;
 
@@ -28,7 +28,7 @@ final class NativeLibrary {
 	 * @return the file it came from
 	 * @throws UnsatisfiedLinkError with the list of what was tried
 	 */
-	static synchronized String load() {
+	public static synchronized String load() {
 		if (!loaded) {
 			origin = find();
 			loaded = true;

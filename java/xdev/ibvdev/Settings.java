@@ -9,7 +9,7 @@ import java.util.TreeSet;
  * Hands the system properties {@code ibvdev.*} to the library. What they mean, and whether they are
  * well-formed, is the library's to say.
  */
-final class Settings {
+public final class Settings {
 	private static final String PREFIX = "ibvdev.";
 	/** Properties that are not the library's. */
 	private static final Set<String> OTHERS = Set.of("ibvdev.library", "ibvdev.home", "ibvdev.build");
@@ -19,8 +19,12 @@ final class Settings {
 	private Settings() {
 	}
 
-	/** "name=value" texts for {@link Native#open}. */
-	static byte[] properties() {
+	/**
+	 * The system properties as the library takes them.
+	 *
+	 * @return "name=value" texts in UTF-8, each with its NUL
+	 */
+	public static byte[] properties() {
 		StringBuilder list = new StringBuilder();
 		for (String name : new TreeSet<>(System.getProperties().stringPropertyNames())) {
 			if (!name.startsWith(PREFIX) || OTHERS.contains(name) || name.startsWith("ibvdev.test."))
@@ -33,13 +37,22 @@ final class Settings {
 		return list.toString().getBytes(StandardCharsets.UTF_8);
 	}
 
-	/** What this layer prefers to the library's defaults. */
-	static byte[] defaults() {
+	/**
+	 * What the Java devices prefer to the library's defaults.
+	 *
+	 * @return as properties() does
+	 */
+	public static byte[] defaults() {
 		return text(DEFAULTS);
 	}
 
-	/** One text with its NUL. */
-	static byte[] text(String text) {
+	/**
+	 * A text as the library takes it.
+	 *
+	 * @param text without NUL
+	 * @return the same in UTF-8, with its NUL
+	 */
+	public static byte[] text(String text) {
 		return (text + '\0').getBytes(StandardCharsets.UTF_8);
 	}
 }
