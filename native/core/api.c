@@ -17,7 +17,7 @@
 /* More than any memory holds, and far from overflowing a sum. */
 #define API_BYTES_MAX ((size_t)PTRDIFF_MAX / 8)
 
-static int api_check_rank(const struct ibvx *ep, int rank, const char *what)
+int api_check_rank(const struct ibvx *ep, int rank, const char *what)
 {
 	if (rank >= 0 && rank < ep->size)
 		return 0;
@@ -36,7 +36,7 @@ int api_check_open(const struct ibvx *ep)
 	return error_set(-ESHUTDOWN, "the endpoint of rank %d is closed or closing", ep->rank);
 }
 
-static int api_check_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest)
+int api_check_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest)
 {
 	int rc = api_check_rank(ep, dest, "destination");
 
@@ -51,7 +51,7 @@ static int api_check_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest
 	return 0;
 }
 
-static bool api_request_done(struct ibvx *ep, void *arg)
+bool api_request_done(struct ibvx *ep, void *arg)
 {
 	const struct request *r = arg;
 
@@ -74,8 +74,7 @@ int api_wait_request(struct ibvx *ep, struct request *r, struct ibvx_status *sta
 	return rc ? rc : complete_consume(ep, r, status);
 }
 
-static struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-				    bool sync)
+struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync)
 {
 	struct request *r = request_get(&ep->requests, REQ_SEND, REQ_QUEUED);
 
@@ -148,6 +147,16 @@ int ibvx_ssend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, 
 	return api_send(ep, buf, dest, tag, context, true);
 }
 
+void api_start_send(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf)
+{
+	int rc = r->sync ? 0 : api_at_once(ep, buf, r->peer->rank, r->tag, r->context);
+
+	if (rc == 0)
+		send_start(r);
+	else
+		complete_request(ep, r, rc > 0 ? 0 : rc);
+}
+
 static int api_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
 		     ibvx_req *req)
 {
@@ -168,14 +177,7 @@ static int api_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int
 	}
 	if (rc == 0) {
 		*req = request_handle(r);
-		rc = sync ? 0 : api_at_once(ep, buf, dest, tag, context);
-		if (rc > 0)
-			complete_request(ep, r, 0);
-		else if (rc == 0)
-			send_start(r);
-		else
-			complete_request(ep, r, rc);
-		rc = 0;
+		api_start_send(ep, r, buf);
 	}
 	core_unlock(ep);
 	return rc;
@@ -200,7 +202,7 @@ static int api_check_recv(const struct ibvx_rbuf *buf, bool has_status)
 	return 0;
 }
 
-static struct request *api_new_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context)
+struct request *api_new_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context)
 {
 	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
 
@@ -389,7 +391,7 @@ int ibvx_probe(struct ibvx *ep, int source, int tag, int context, struct ibvx_st
 }
 
 /* Takes the message out of its handle; the handle is gone. Lock held. */
-static struct umsg *api_take_message(struct ibvx *ep, ibvx_req *message)
+struct umsg *api_take_message(struct ibvx *ep, ibvx_req *message)
 {
 	struct request *r = request_find(&ep->requests, *message);
 	struct umsg *u;

@@ -8,6 +8,7 @@
 
 #include "core/complete.h"
 #include "core/flow.h"
+#include "core/heap.h"
 #include "core/peer.h"
 #include "core/recv.h"
 #include "core/send.h"
@@ -272,6 +273,7 @@ static void arrive_done(struct peer *p, const struct wire_hdr *hdr)
 		return;
 	}
 	p->bytes_in += request_total(r);
+	heap_moved(r);
 	complete_request(p->ep, r, 0);
 }
 
@@ -285,6 +287,7 @@ void recv_on_get(void *core, int rank, uint64_t cookie, int err)
 		return;
 	if (err == 0) {
 		p->bytes_in += request_total(r);
+		heap_moved(r);
 		peer_owe(r, WIRE_FIN);
 		complete_request(ep, r, 0);
 		return;

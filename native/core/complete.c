@@ -21,6 +21,8 @@ void complete_request(struct ibvx *ep, struct request *r, int error)
 		log_error(&ep->log, "request %u cannot complete in state %s", r->slot, request_state_name(before));
 		return;
 	}
+	if (error == 0 && r->lost)
+		error = -ENOMEM;
 	r->error = error;
 	if (r->exposed) {
 		r->peer->transport->ops->unexpose(r->peer->transport, r->peer->rank, request_handle(r));
@@ -53,6 +55,9 @@ static int complete_text(const struct ibvx *ep, const struct request *r)
 				 "receive buffer of %zu bytes: receive it into a larger buffer (probe tells the size)",
 				 r->split ? r->bytes[0] : request_total(r), r->peer->rank, r->tag, r->context,
 				 r->capacity);
+	case -EPROTOTYPE:
+		return error_set(r->error, "a message of type %#llx from rank %d (tag %d, context %d) met a receive of type %#llx",
+				 (unsigned long long)r->user, r->peer->rank, r->tag, r->context, (unsigned long long)r->want);
 	case -ECANCELED:
 		return error_set(r->error, "the receive was cancelled");
 	case -EPIPE:

@@ -8,9 +8,9 @@
 #include "core/complete.h"
 #include "core/recv.h"
 #include "core/wait.h"
+#include "ibvx_heap.h"
 
-/* The request behind a handle that may be waited for, or NULL with the text set. Lock held. */
-static struct request *api_find(struct ibvx *ep, ibvx_req req)
+struct request *api_find(struct ibvx *ep, ibvx_req req)
 {
 	struct request *r = request_find(&ep->requests, req);
 
@@ -127,14 +127,13 @@ static int api_any_mark(struct ibvx *ep, int count, const ibvx_req reqs[], struc
 	return live;
 }
 
-int ibvx_waitany(struct ibvx *ep, int count, ibvx_req reqs[], struct ibvx_status *status)
+/* Waits until one of the requests is complete; its index, or an error. Lock held. */
+static int api_any(struct ibvx *ep, int count, const ibvx_req reqs[])
 {
 	struct api_any a = {count, reqs, -1};
 	struct waiter w = {0};
-	int rc;
+	int rc = api_any_mark(ep, count, reqs, &w);
 
-	core_lock(ep);
-	rc = api_any_mark(ep, count, reqs, &w);
 	if (rc == 0)
 		rc = error_set(-ENOENT, "waitany over %d null requests", count);
 	if (rc > 0) {
@@ -146,11 +145,29 @@ int ibvx_waitany(struct ibvx *ep, int count, ibvx_req reqs[], struct ibvx_status
 				r->waiter = NULL;
 		}
 	}
-	if (rc == 0) {
-		complete_consume(ep, request_find(&ep->requests, reqs[a.found]), status);
-		reqs[a.found] = IBVX_REQ_NULL;
-		rc = a.found;
+	return rc ? rc : a.found;
+}
+
+int ibvx_waitany(struct ibvx *ep, int count, ibvx_req reqs[], struct ibvx_status *status)
+{
+	int rc;
+
+	core_lock(ep);
+	rc = api_any(ep, count, reqs);
+	if (rc >= 0) {
+		complete_consume(ep, request_find(&ep->requests, reqs[rc]), status);
+		reqs[rc] = IBVX_REQ_NULL;
 	}
+	core_unlock(ep);
+	return rc;
+}
+
+int ibvx_heap_any(struct ibvx *ep, int count, const ibvx_req reqs[])
+{
+	int rc;
+
+	core_lock(ep);
+	rc = api_any(ep, count, reqs);
 	core_unlock(ep);
 	return rc;
 }

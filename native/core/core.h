@@ -107,6 +107,7 @@ struct waiter {
 	bool background;         /* the progress thread */
 	bool wants_any;          /* peek: signal at any completion */
 	bool wants_message;      /* probe: signal at any unexpected arrival */
+	struct request *moving;  /* waits for this one, whose memory moves (heap.h); else NULL */
 };
 
 struct ibvx {
@@ -163,6 +164,8 @@ struct ibvx {
 	int open_peers;            /* remote peers in PEER_OPEN */
 	int stalled_peers;         /* peers that hold sends back for want of our credit */
 	uint64_t polls, sleeps, wakes;
+	/* memory that moves: regions opened, the longest, what had to be staged meanwhile */
+	uint64_t regions, region_longest_ns, staged_bytes;
 };
 
 /* Takes and releases the lock; the release looks after the bells of peers. */

@@ -9,6 +9,7 @@
 #include "core/arrive.h"
 #include "core/complete.h"
 #include "core/flow.h"
+#include "core/heap.h"
 #include "core/peer.h"
 #include "core/wait.h"
 
@@ -207,6 +208,8 @@ int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e
 	r->remote = e->id;
 	r->bytes[0] = e->head;
 	r->bytes[1] = e->body;
+	if ((e->user ^ r->want) & r->want_mask)
+		return -EPROTOTYPE;
 	if ((r->split ? e->head : e->head + e->body) > r->capacity)
 		return -EMSGSIZE;
 	if (r->split && e->body > 0) {
@@ -220,13 +223,18 @@ int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e
 /* The pieces of a matched receive's memory, head and body. */
 static void *recv_piece(const struct request *r, int i)
 {
-	return i == 0 ? r->base[0] : r->split ? r->base[1] : r->base[0] + r->bytes[0];
+	char *base = r->heap ? r->stage : r->base[0];
+
+	if (i == 0)
+		return base;
+	return r->split ? r->base[1] : base ? base + r->bytes[0] : NULL;
 }
 
 /* Fills in the get for a matched rendezvous. */
 static int recv_start_get(struct request *r, const void *desc, size_t desc_bytes)
 {
 	struct peer *p = r->peer;
+	char *stage = r->heap ? heap_stage(r) : NULL;
 	struct transport_move get = {
 		.cookie = request_handle(r),
 		.desc = desc,
@@ -234,6 +242,8 @@ static int recv_start_get(struct request *r, const void *desc, size_t desc_bytes
 		.local = {{recv_piece(r, 0), r->bytes[0]}, {recv_piece(r, 1), r->bytes[1]}},
 	};
 
+	if (r->heap && !stage)
+		return -ENOMEM;
 	return p->transport->ops->get(p->transport, p->rank, &get);
 }
 
@@ -270,7 +280,8 @@ void recv_ask(struct request *r)
 
 	request_set_state(r, REQ_FILLING);
 	r->at = 0;
-	r->wants_put = ops->put_pays && ops->put_pays(p->transport, p->rank, request_total(r));
+	r->wants_put = ops->put_pays && ops->put_pays(p->transport, p->rank, request_total(r)) &&
+		       (!r->heap || heap_stage(r));
 	peer_owe(r, WIRE_CTS);
 }
 

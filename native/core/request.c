@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "core/heap.h"
 
 #define BIT(s) (1u << (s))
 
@@ -101,6 +102,8 @@ struct request *request_get(struct request_table *t, enum req_kind kind, enum re
 	r->exposed = false;
 	r->split = false;
 	r->wants_put = false;
+	r->heap = false;
+	r->lost = false;
 	r->owes = 0;
 	r->peer = NULL;
 	r->waiter = NULL;
@@ -112,7 +115,12 @@ struct request *request_get(struct request_table *t, enum req_kind kind, enum re
 	r->at = 0;
 	r->error = 0;
 	r->user = 0;
+	r->want_mask = 0;
 	r->message = NULL;
+	r->place = NULL;
+	r->stage = NULL;
+	r->stage_at = 0;
+	r->stage_end = 0;
 	r->node.next = NULL;
 	return r;
 }
@@ -121,6 +129,10 @@ void request_put(struct request_table *t, struct request *r)
 {
 	list_remove(&r->link);
 	list_remove(&r->finished);
+	if (r->stage) {
+		free(r->stage);
+		r->stage = NULL;
+	}
 	r->state = REQ_FREE;
 	r->generation = (r->generation + 1) & 0x7fffffffu;
 	if (r->generation == 0)
@@ -179,6 +191,10 @@ void request_write(struct request *r, uint64_t at, const void *from, size_t len)
 {
 	size_t first;
 
+	if (r->heap) {
+		heap_write(r, at, from, len);
+		return;
+	}
 	if (!r->split || at + len <= r->bytes[0]) {
 		if (len)
 			memcpy(r->base[0] + at, from, len);

@@ -30,6 +30,7 @@
 #include "ibvx.h"
 #include "wire.h"
 
+struct ibvx_heap;
 struct peer;
 struct umsg;
 struct waiter;
@@ -67,6 +68,8 @@ struct request {
 	bool exposed;      /* the transport holds something for this memory */
 	bool split;        /* receive: the body goes to memory of ours */
 	bool wants_put;    /* receive: the CTS that it owes offers its memory */
+	bool heap;         /* the memory moves, or there is none: base is NULL but inside a region (heap.h) */
+	bool lost;         /* receive: there was no memory for the stage */
 	uint8_t owes;      /* enum wire_kind of the control packet that this request owes, or 0 */
 
 	struct peer *peer; /* send: destination; receive: once matched, the sender */
@@ -86,7 +89,12 @@ struct request {
 	int32_t tag;       /* receive: as asked for until matched */
 	int32_t error;
 	uint64_t user;
+	uint64_t want, want_mask; /* receive: bits of the user word that must be equal */
 	struct umsg *message; /* REQ_MESSAGE */
+
+	struct ibvx_heap *place; /* heap: of the thread that waits, or NULL */
+	char *stage;       /* what arrived outside of a region, or the copy that a send reads; freed with the slot */
+	uint64_t stage_at, stage_end; /* receive: the part of the stage that is not in its place yet */
 	struct match_node node;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/complete.h"
 #include "core/flow.h"
+#include "core/heap.h"
 #include "core/peer.h"
 
 static void send_header(struct wire_hdr *hdr, enum wire_kind kind, size_t len, const struct request *r)
@@ -78,6 +79,18 @@ void send_start(struct request *r)
 		peer_flush(r->peer);
 }
 
+/* Room for a piece of r. Without its memory (heap.h) there is nothing to put there: its owner is called. */
+static int send_room(struct request *r, size_t len, struct transport_slot *slot)
+{
+	struct peer *p = r->peer;
+	int rc = p->transport->ops->reserve(p->transport, p->rank, len, slot);
+
+	if (rc < 0 || !r->heap || heap_address(r))
+		return rc;
+	p->transport->ops->discard(p->transport, p->rank, slot);
+	return heap_want(r);
+}
+
 /* The last packet of an eager message is out. */
 static void send_eager_out(struct request *r)
 {
@@ -97,7 +110,7 @@ static int send_eager(struct request *r)
 	struct peer *p = r->peer;
 	size_t total = request_total(r);
 	struct transport_slot slot;
-	int rc = p->transport->ops->reserve(p->transport, p->rank, total, &slot);
+	int rc = send_room(r, total, &slot);
 
 	if (rc < 0)
 		return rc;
@@ -116,7 +129,7 @@ static int send_eager_first(struct request *r)
 	size_t room = send_piece_bytes(p, request_total(r));
 	size_t len = room - sizeof(lng);
 	struct transport_slot slot;
-	int rc = p->transport->ops->reserve(p->transport, p->rank, room, &slot);
+	int rc = send_room(r, room, &slot);
 
 	if (rc < 0)
 		return rc;
@@ -140,7 +153,7 @@ static int send_piece(struct request *r, enum wire_kind kind)
 	int rc;
 
 	len = left < len ? (size_t)left : len;
-	rc = p->transport->ops->reserve(p->transport, p->rank, len, &slot);
+	rc = send_room(r, len, &slot);
 	if (rc < 0)
 		return rc;
 	slot.hdr->kind = (uint8_t)kind;
@@ -176,7 +189,7 @@ static int send_announce(struct request *r)
 	rc = ops->reserve(p->transport, p->rank, sizeof(lng) + sizeof(desc), &slot);
 	if (rc < 0)
 		return rc;
-	if (ops->expose && request_total(r) > 0)
+	if (ops->expose && request_total(r) > 0 && !r->heap)
 		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), TRANSPORT_GET, base, r->bytes, desc);
 	if (desc_bytes < 0)
 		desc_bytes = 0; /* streaming needs no description */
@@ -269,7 +282,7 @@ void send_on_cts(struct peer *p, const struct wire_hdr *hdr, const void *payload
 		return;
 	}
 	r->remote = hdr->ctl.from;
-	if (hdr->flags & WIRE_RMA) {
+	if (hdr->flags & WIRE_RMA && !r->heap) {
 		request_set_state(r, REQ_PUTTING);
 		if (send_start_put(r, payload, hdr->len) == 0) {
 			p->puts++;

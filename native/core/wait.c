@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/futex.h"
+#include "core/heap.h"
 #include "core/peer.h"
 
 /* Packets per transport and poll; what one holding of the lock delivers at most. */
@@ -18,13 +19,20 @@
 #define WAIT_SPINS 64
 #define WAIT_IDLE_TESTS 32u
 
-int wait_progress(struct ibvx *ep)
+int wait_poll(struct ibvx *ep, int budget)
 {
 	int events = 0;
 
 	ep->polls++;
 	for (int i = 0; i < ep->transport_count; i++)
-		events += ep->transports[i]->ops->poll(ep->transports[i], WAIT_BUDGET);
+		events += ep->transports[i]->ops->poll(ep->transports[i], budget);
+	return events;
+}
+
+int wait_flush(struct ibvx *ep)
+{
+	int events = 0;
+
 	for (int n = atomic_load_explicit(&ep->busy_count, memory_order_relaxed); n > 0; n--) {
 		struct peer *p;
 
@@ -39,6 +47,13 @@ int wait_progress(struct ibvx *ep)
 			events += peer_flush(p);
 	}
 	return events;
+}
+
+int wait_progress(struct ibvx *ep)
+{
+	int events = wait_poll(ep, WAIT_BUDGET);
+
+	return events + wait_flush(ep);
 }
 
 bool wait_ready(const struct ibvx *ep)
@@ -78,6 +93,14 @@ static void wait_signal(struct ibvx *ep, struct waiter *w)
 		futex_wake(&w->signal, 1, false);
 	else if (w == ep->poller)
 		wait_kick(ep);
+}
+
+void wait_call(struct ibvx *ep, struct waiter *w)
+{
+	/* it polls from now on, so that what comes next need not be staged; unless that meant to wake the poller for it */
+	if (ep->poller && ep->poller != w && !ep->poller->on_bell)
+		ep->poller = w;
+	wait_signal(ep, w);
 }
 
 void wait_on_complete(struct ibvx *ep, struct request *r)
@@ -134,7 +157,7 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	int64_t left = -1;
 	uint32_t value = wait_arm(ep);
 
-	if (wait_progress(ep) > 0 || wait_ready(ep) || atomic_load(&w->signal)) {
+	if ((w->moving && wait_ready(ep)) || wait_progress(ep) > 0 || wait_ready(ep) || atomic_load(&w->signal)) {
 		wait_disarm(ep);
 		return;
 	}
@@ -262,7 +285,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	if (!w->background)
 		ep->users++;
 	for (;;) {
-		if (wait_progress(ep) > 0)
+		if (heap_turn(ep, w) || wait_progress(ep) > 0)
 			idle_since = -1;
 		if (done(ep, arg))
 			break;

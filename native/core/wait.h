@@ -12,6 +12,9 @@
 
 /* Delivers and sends what can be. Lock held. Returns how many events there were. */
 int wait_progress(struct ibvx *ep);
+/* Its halves: delivers up to budget packets of each peer; sends. */
+int wait_poll(struct ibvx *ep, int budget);
+int wait_flush(struct ibvx *ep);
 
 /* Might wait_progress() find something? No lock needed; may err for a moment. */
 bool wait_ready(const struct ibvx *ep);
@@ -20,6 +23,9 @@ bool wait_ready(const struct ibvx *ep);
  * in between. w is the caller's, with the wants_ fields set. 0, -ETIMEDOUT, or -ESHUTDOWN if the endpoint is aborted. */
 int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
 	       int64_t timeout_ns);
+
+/* There is work that only w can do: wakes it and makes it the poller if possible. Lock held. */
+void wait_call(struct ibvx *ep, struct waiter *w);
 
 /* Called by completions, unexpected arrivals, and failures. Lock held. */
 void wait_on_complete(struct ibvx *ep, struct request *r);

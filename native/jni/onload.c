@@ -5,6 +5,7 @@
 #include "ibvx.h"
 #include "jni/endpoint.h"
 #include "jni/ids.h"
+#include "jni/place.h"
 #include "xdev_ibvdev_Native.h"
 
 struct jni_ids jni_ids;
@@ -73,7 +74,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 
 	if (rc > 0)
 		return refuse(env, text);
-	if (rc < 0 || look_up(env) < 0) {
+	if (rc < 0 || look_up(env) < 0 || place_load(env) < 0) {
 		/* The JVM's own exception names the class or field that is missing. */
 		return (*env)->ExceptionCheck(env) ? JNI_ERR : refuse(env, "a class or field is missing");
 	}

@@ -12,6 +12,7 @@
 #include "jni/common.h"
 #include "jni/endpoint.h"
 #include "xdev_ibvdev_Native.h"
+#include "xxdev_ibvdev_Native.h"
 
 #define NATIVE(type, name) JNIEXPORT type JNICALL Java_xdev_ibvdev_Native_##name
 
@@ -416,3 +417,21 @@ NATIVE(jbyteArray, body)(JNIEnv *env, jclass class, jlong address, jint length)
 	ibvx_free((void *)(intptr_t)address);
 	return array;
 }
+
+/* The device xxdev has the same natives where the signatures are the same. */
+#define SHARED(name)                                                                                                         \
+	JNIEXPORT extern __typeof__(Java_xdev_ibvdev_Native_##name) Java_xxdev_ibvdev_Native_##name                          \
+		__attribute__((alias("Java_xdev_ibvdev_Native_" #name)))
+
+SHARED(open);
+SHARED(close);
+SHARED(abort);
+SHARED(size);
+SHARED(jobId);
+SHARED(errorText);
+SHARED(peek);
+SHARED(cancel);
+SHARED(probe);
+SHARED(iprobe);
+SHARED(release);
+SHARED(body);

@@ -11,9 +11,9 @@ package xxdev.ibvdev;
  * <ul>
  * <li>{@link #BOOLEAN} to {@link #DOUBLE}: a primitive array; offset and length in bytes;
  * <li>{@link #MEMORY}: a direct ByteBuffer and a byte offset into it (views: of the buffer below), or null and an address;
- * <li>{@link #ROWS} + one of the first eight: an Object[] of primitive arrays of that kind, none null; offset is the first row, length the
- * number of rows. All of them are one message. A receive wants as many rows as the message has, each at least as long as
- * the message's row; what lies behind stays unchanged;
+ * <li>{@link #ROWS} + one of the first eight: an Object[] of primitive arrays of that kind, none null, that nobody else can
+ * change; offset is the first row, length the number of rows. All of them are one message. A receive wants as many rows as the message
+ * has, each at least as long as the message's row; what lies behind stays unchanged;
  * <li>{@link #BODY}, receives only: memory of the library, length the most that is accepted; the result
  * block names it ({@code RESULT_BODY}, {@code RESULT_BODY_BYTES}) and the caller frees it: {@code body()} or {@code release()}.
  * </ul>
@@ -23,7 +23,7 @@ package xxdev.ibvdev;
  *
  * <p><b>The result block</b> ({@code xdev.ibvdev.ResultBlock}) of a receive is filled when the call has brought a message to its end, also by
  * {@code -EMSGSIZE} (longer than the place) and {@code -EPROTOTYPE} (another type): then the message is consumed, the place
- * unchanged, and the block says what it was. {@code RESULT_HEAD_BYTES} is the length in bytes ({@code BODY}: {@code RESULT_BODY_BYTES} is).
+ * unchanged, and the block says what it was: {@code bytes()} is the length, of rows without their table where it was received.
  *
  * <p><b>Reachability.</b> Of a send nothing needs to stay reachable but {@code MEMORY}. The place of a receive must, and the
  * same is named again when the request is waited for or tested: that call brings the data to it.

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "core/peer.h"
+#include "core/send.h"
+#include "core/wait.h"
+#include "ibvx_heap.h"
+
+static void heap_wake_owner(struct request *r)
+{
+	if (!r->place || r->place->wanted)
+		return;
+	r->place->wanted = true;
+	if (r->waiter)
+		wait_call(r->peer->ep, r->waiter);
+}
+
+int heap_want(struct request *r)
+{
+	heap_wake_owner(r);
+	return -EAGAIN;
+}
+
+char *heap_stage(struct request *r)
+{
+	if (!r->stage)
+		r->stage = malloc(request_total(r));
+	return r->stage;
+}
+
+void heap_write(struct request *r, uint64_t at, const void *from, size_t len)
+{
+	struct ibvx *ep = r->peer->ep;
+
+	if (len == 0)
+		return;
+	if (r->base[0] && r->stage_at == r->stage_end) {
+		memcpy(r->base[0] + at, from, len);
+		r->stage_at = at + len;
+		r->stage_end = at + len;
+		return;
+	}
+	if (!heap_stage(r)) {
+		r->lost = true;
+		return;
+	}
+	memcpy(r->stage + at, from, len);
+	r->stage_end = at + len;
+	ep->staged_bytes += len;
+	heap_wake_owner(r);
+}
+
+/* Sends from r's memory, which is in reach, as much as one region may. */
+static void heap_push(struct request *r)
+{
+	struct peer *p = r->peer;
+	uint64_t end = r->at + HEAP_REGION_BYTES;
+	int rc = 0;
+
+	while (rc == 0 && r->at < end && p->state == PEER_OPEN && !p->doomed) {
+		if (r->state == REQ_STREAMING)
+			rc = send_stream(r);
+		else if ((r->state == REQ_QUEUED || r->state == REQ_PUSHING) && p->sends.next == &r->link)
+			rc = send_emit(r);
+		else
+			break;
+	}
+	if (rc < 0 && rc != -EAGAIN && rc != -ENOBUFS)
+		peer_doom(p, rc);
+}
+
+/* What is staged goes to r's memory first; then what has arrived may go straight there. */
+static void heap_pull(struct ibvx *ep, struct request *r)
+{
+	size_t left = (size_t)(r->stage_end - r->stage_at);
+
+	if (left == 0) {
+		wait_poll(ep, HEAP_REGION_PACKETS);
+		return;
+	}
+	if (left > HEAP_REGION_BYTES)
+		left = HEAP_REGION_BYTES;
+	memcpy(r->base[0] + r->stage_at, r->stage + r->stage_at, left);
+	r->stage_at += left;
+	r->place->wanted = r->stage_at < r->stage_end;
+}
+
+void heap_count_region(struct ibvx *ep, int64_t ns)
+{
+	ep->regions++;
+	if ((uint64_t)ns > ep->region_longest_ns)
+		ep->region_longest_ns = (uint64_t)ns;
+}
+
+bool heap_turn(struct ibvx *ep, struct waiter *w)
+{
+	struct request *r = w->moving;
+	struct ibvx_heap *place;
+	int64_t begin;
+	void *at;
+
+	if (!r || r->state == REQ_DONE)
+		return false;
+	place = r->place;
+	if (!place->wanted && (r->kind == REQ_SEND || !wait_ready(ep)))
+		return false;
+	place->wanted = false;
+	core_unlock(ep);
+	begin = clock_now_ns();
+	at = place->enter(place);
+	core_lock(ep);
+	if (at) {
+		r->base[r->kind == REQ_SEND] = at;
+		if (r->kind == REQ_SEND)
+			heap_push(r);
+		else
+			heap_pull(ep, r);
+		r->base[r->kind == REQ_SEND] = NULL;
+		core_unlock(ep);
+		place->leave(place, at);
+		core_lock(ep);
+		heap_count_region(ep, clock_now_ns() - begin);
+	}
+	wait_flush(ep);
+	return true;
+}

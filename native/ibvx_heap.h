@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_HEAP_H
+#define IBVX_HEAP_H
+/*
+ * ibvx_heap: messages from and to memory that moves, for embedding layers with a moving collector.  Not exported.
+ *
+ * Such memory has an address only inside a *region*, which the layer opens and closes: while one is open the collector waits.
+ * So the library opens one only when a piece can be moved there and then, by the thread that waits for the message
+ * itself, and closes it when that piece has been copied; it never waits for a peer in between.  What arrives while no region
+ * is open goes to memory of the library first, the *stage*.
+ *
+ * Rules as in ibvx.h, and the same codes and texts; also
+ *   -EPROTOTYPE  the message's user word is not what the receive wants: the message is consumed
+ * After it and after -EMSGSIZE the status is filled all the same.
+ */
+#include <stdbool.h>
+
+#include "ibvx.h"
+
+/* The memory of one blocking call.  The layer fills the first part. */
+struct ibvx_heap {
+	/* Opens a region; the address of the memory's first byte, or NULL: not now. Called without locks, on the thread that
+	 * called the operation; until leave() only copies happen, and the core's lock is taken and released. */
+	void *(*enter)(struct ibvx_heap *heap);
+	void (*leave)(struct ibvx_heap *heap, void *at);
+
+	/* The library's. */
+	bool wanted;
+	/* After a receive: what has still to be brought to its place: rest_bytes from stage + rest_at to the place's
+	 * rest_at.  The layer does that and frees the stage (NULL allowed). */
+	char *stage;
+	size_t rest_at, rest_bytes;
+};
+
+/* What a receive asks for, and where it puts it:
+ * base: ordinary memory; else the stage, and with a heap straight to that where possible. */
+struct ibvx_want {
+	int source, tag, context;
+	size_t capacity_bytes;
+	uint64_t user, user_mask; /* the bits of the user word that must be equal */
+	void *base;
+};
+
+/* A blocking send from a heap. */
+int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+		   bool sync);
+
+/* A send of a private copy: `copy` is from malloc(), holds all that buf names, and is the library's to free, also after
+ * an error. */
+int ibvx_heap_isend(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+		    ibvx_req *req);
+
+/* Receives.  heap == NULL: all stays in the stage, which status->body hands over (free it with ibvx_free()). */
+int ibvx_heap_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want, struct ibvx_status *status);
+int ibvx_heap_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req);
+/* The handle is gone, whatever is returned; so is the message. source, tag and context are the message's. */
+int ibvx_heap_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_heap *heap, const struct ibvx_want *want,
+		    struct ibvx_status *status);
+
+/* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base heap says where the data goes. */
+int ibvx_heap_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_heap *heap, struct ibvx_status *status);
+int ibvx_heap_test(struct ibvx *ep, ibvx_req *req, struct ibvx_heap *heap, struct ibvx_status *status);
+
+/* As ibvx_waitany(), but the request found is not consumed. */
+int ibvx_heap_any(struct ibvx *ep, int count, const ibvx_req reqs[]);
+
+#endif

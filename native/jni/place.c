@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "jni/place.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "jni/common.h"
+
+/* One stretch of a copy: the thread is not at a safepoint meanwhile, some ten microseconds. */
+#define PLACE_STRETCH ((size_t)64 << 10)
+
+/* log2 of the element size, by kind */
+static const unsigned char place_shift[8] = {0, 0, 1, 1, 2, 3, 2, 3};
+
+/* GetPrimitiveArrayCritical gives the array itself. */
+static bool place_pins;
+
+int place_load(JNIEnv *env)
+{
+	jbyteArray array = (*env)->NewByteArray(env, 64);
+	jboolean copied = JNI_TRUE;
+	void *at;
+
+	if (!array)
+		return -1;
+	at = (*env)->GetPrimitiveArrayCritical(env, array, &copied);
+	if (at)
+		(*env)->ReleasePrimitiveArrayCritical(env, array, at, JNI_ABORT);
+	place_pins = at && copied == JNI_FALSE;
+	(*env)->DeleteLocalRef(env, array);
+	return 0;
+}
+
+static void *place_enter(struct ibvx_heap *heap)
+{
+	struct place *p = (struct place *)heap;
+	char *at = (*p->env)->GetPrimitiveArrayCritical(p->env, p->array, NULL);
+
+	return at ? at + p->offset : NULL;
+}
+
+static void place_leave(struct ibvx_heap *heap, void *at)
+{
+	struct place *p = (struct place *)heap;
+
+	(*p->env)->ReleasePrimitiveArrayCritical(p->env, p->array, (char *)at - p->offset, 0);
+}
+
+struct place place_of(JNIEnv *env, jobject array, jint kind, jlong offset, jlong length)
+{
+	return (struct place){
+		.heap = {.enter = place_enter, .leave = place_leave},
+		.env = env,
+		.array = array,
+		.kind = kind,
+		.offset = (size_t)offset,
+		.length = (size_t)length,
+	};
+}
+
+void *place_address(const struct place *p)
+{
+	return memory_at(p->env, p->array, (jlong)p->offset);
+}
+
+bool place_direct(const struct place *p)
+{
+	return place_pins && place_is_array(p);
+}
+
+/* Java has checked the range, so nothing was out of bounds; -Xcheck:jni wants to see the question asked. */
+static void place_asked(JNIEnv *env)
+{
+	if ((*env)->ExceptionCheck(env))
+		(*env)->ExceptionClear(env);
+}
+
+static void place_get(JNIEnv *env, jobject array, jint kind, jsize first, jsize count, void *to)
+{
+	switch (kind) {
+	case xxdev_ibvdev_Native_BOOLEAN:
+		(*env)->GetBooleanArrayRegion(env, array, first, count, to);
+		break;
+	case xxdev_ibvdev_Native_BYTE:
+		(*env)->GetByteArrayRegion(env, array, first, count, to);
+		break;
+	case xxdev_ibvdev_Native_CHAR:
+		(*env)->GetCharArrayRegion(env, array, first, count, to);
+		break;
+	case xxdev_ibvdev_Native_SHORT:
+		(*env)->GetShortArrayRegion(env, array, first, count, to);
+		break;
+	case xxdev_ibvdev_Native_INT:
+		(*env)->GetIntArrayRegion(env, array, first, count, to);
+		break;
+	case xxdev_ibvdev_Native_LONG:
+		(*env)->GetLongArrayRegion(env, array, first, count, to);
+		break;
+	case xxdev_ibvdev_Native_FLOAT:
+		(*env)->GetFloatArrayRegion(env, array, first, count, to);
+		break;
+	case xxdev_ibvdev_Native_DOUBLE:
+		(*env)->GetDoubleArrayRegion(env, array, first, count, to);
+		break;
+	}
+	place_asked(env);
+}
+
+static void place_set(JNIEnv *env, jobject array, jint kind, jsize first, jsize count, const void *from)
+{
+	switch (kind) {
+	case xxdev_ibvdev_Native_BOOLEAN:
+		(*env)->SetBooleanArrayRegion(env, array, first, count, from);
+		break;
+	case xxdev_ibvdev_Native_BYTE:
+		(*env)->SetByteArrayRegion(env, array, first, count, from);
+		break;
+	case xxdev_ibvdev_Native_CHAR:
+		(*env)->SetCharArrayRegion(env, array, first, count, from);
+		break;
+	case xxdev_ibvdev_Native_SHORT:
+		(*env)->SetShortArrayRegion(env, array, first, count, from);
+		break;
+	case xxdev_ibvdev_Native_INT:
+		(*env)->SetIntArrayRegion(env, array, first, count, from);
+		break;
+	case xxdev_ibvdev_Native_LONG:
+		(*env)->SetLongArrayRegion(env, array, first, count, from);
+		break;
+	case xxdev_ibvdev_Native_FLOAT:
+		(*env)->SetFloatArrayRegion(env, array, first, count, from);
+		break;
+	case xxdev_ibvdev_Native_DOUBLE:
+		(*env)->SetDoubleArrayRegion(env, array, first, count, from);
+		break;
+	}
+	place_asked(env);
+}
+
+/* length is that of a message: it may end within an element if its sender had other elements, and then so much is left out. */
+static void place_pull_array(JNIEnv *env, jobject array, jint kind, size_t at, size_t length, char *to)
+{
+	unsigned shift = place_shift[kind];
+
+	while (length > 0) {
+		size_t n = length < PLACE_STRETCH ? length : PLACE_STRETCH;
+
+		place_get(env, array, kind, (jsize)(at >> shift), (jsize)(n >> shift), to);
+		at += n;
+		to += n;
+		length -= n;
+	}
+}
+
+static void place_push_array(JNIEnv *env, jobject array, jint kind, size_t at, size_t length, const char *from)
+{
+	unsigned shift = place_shift[kind];
+
+	while (length > 0) {
+		size_t n = length < PLACE_STRETCH ? length : PLACE_STRETCH;
+
+		place_set(env, array, kind, (jsize)(at >> shift), (jsize)(n >> shift), from);
+		at += n;
+		from += n;
+		length -= n;
+	}
+}
+
+void place_pull(const struct place *p, size_t at, size_t length, void *to)
+{
+	place_pull_array(p->env, p->array, p->kind, p->offset + at, length, to);
+}
+
+void place_push(const struct place *p, size_t at, size_t length, const void *from)
+{
+	place_push_array(p->env, p->array, p->kind, p->offset + at, length, from);
+}
+
+/* The bytes of one row; the row itself in *row, a local reference to be deleted, unless row is NULL. */
+static size_t place_row(const struct place *p, size_t i, jobject *row)
+{
+	jobject array = (*p->env)->GetObjectArrayElement(p->env, p->array, (jsize)(p->offset + i));
+	size_t bytes = (size_t)(*p->env)->GetArrayLength(p->env, array)
+		       << place_shift[p->kind - xxdev_ibvdev_Native_ROWS];
+
+	if (row)
+		*row = array;
+	else
+		(*p->env)->DeleteLocalRef(p->env, array);
+	return bytes;
+}
+
+static size_t place_table_bytes(const struct place *p)
+{
+	return (1 + p->length) * sizeof(int32_t);
+}
+
+size_t place_capacity(const struct place *p)
+{
+	size_t bytes;
+
+	if (!place_is_rows(p))
+		return p->length;
+	bytes = place_table_bytes(p);
+	for (size_t i = 0; i < p->length; i++)
+		bytes += place_row(p, i, NULL);
+	return bytes;
+}
+
+static void *place_copy_rows(const struct place *p, size_t *bytes)
+{
+	size_t at = place_table_bytes(p);
+	int32_t *table;
+
+	*bytes = place_capacity(p);
+	table = malloc(*bytes);
+	if (!table)
+		return NULL;
+	table[0] = (int32_t)p->length;
+	for (size_t i = 0; i < p->length; i++) {
+		jobject row;
+		size_t length = place_row(p, i, &row);
+
+		table[1 + i] = (int32_t)(length >> place_shift[p->kind - xxdev_ibvdev_Native_ROWS]);
+		place_pull_array(p->env, row, p->kind - xxdev_ibvdev_Native_ROWS, 0, length, (char *)table + at);
+		(*p->env)->DeleteLocalRef(p->env, row);
+		at += length;
+	}
+	return table;
+}
+
+void *place_copy(const struct place *p, size_t *bytes)
+{
+	void *copy;
+
+	if (place_is_rows(p)) {
+		copy = place_copy_rows(p, bytes);
+	} else {
+		*bytes = p->length;
+		copy = malloc(p->length ? p->length : 1);
+		if (copy)
+			place_pull(p, 0, p->length, copy);
+	}
+	if (!copy)
+		error_set(-ENOMEM, "no memory for a copy of a message of %zu bytes", *bytes);
+	return copy;
+}
+
+/* Does the message's table fit its length and the place? */
+static int place_check_rows(const struct place *p, const int32_t *table, size_t bytes)
+{
+	unsigned shift = place_shift[p->kind - xxdev_ibvdev_Native_ROWS];
+	size_t at = place_table_bytes(p);
+
+	if (bytes < sizeof(int32_t) || (size_t)table[0] != p->length || bytes < at)
+		return error_set(-EMSGSIZE, "a message of %d rows met a receive of %zu",
+				 bytes < sizeof(int32_t) ? 0 : table[0], p->length);
+	for (size_t i = 0; i < p->length; i++) {
+		size_t room = place_row(p, i, NULL) >> shift;
+
+		if (table[1 + i] < 0 || (size_t)table[1 + i] > room)
+			return error_set(-EMSGSIZE, "row %zu of the message has %d elements, the receive's has %zu", i,
+					 table[1 + i], room);
+		at += (size_t)table[1 + i] << shift;
+	}
+	return at == bytes ? 0
+			   : error_set(-EMSGSIZE, "a message of rows has %zu bytes and says that it has %zu", bytes, at);
+}
+
+int place_scatter(const struct place *p, const void *message, size_t bytes)
+{
+	const int32_t *table = message;
+	size_t at = place_table_bytes(p);
+	int rc = place_check_rows(p, table, bytes);
+
+	for (size_t i = 0; rc == 0 && i < p->length; i++) {
+		size_t length = (size_t)table[1 + i] << place_shift[p->kind - xxdev_ibvdev_Native_ROWS];
+		jobject row;
+
+		place_row(p, i, &row);
+		place_push_array(p->env, row, p->kind - xxdev_ibvdev_Native_ROWS, 0, length, (const char *)message + at);
+		(*p->env)->DeleteLocalRef(p->env, row);
+		at += length;
+	}
+	return rc;
+}
