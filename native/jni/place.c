@@ -21,15 +21,18 @@ static bool place_pins;
 int place_load(JNIEnv *env)
 {
 	jbyteArray array = (*env)->NewByteArray(env, 64);
-	jboolean copied = JNI_TRUE;
-	void *at;
+	void *at, *again;
 
 	if (!array)
 		return -1;
-	at = (*env)->GetPrimitiveArrayCritical(env, array, &copied);
+	/* two copies have two addresses (-Xcheck:jni copies and says that it does not) */
+	at = (*env)->GetPrimitiveArrayCritical(env, array, NULL);
+	again = (*env)->GetPrimitiveArrayCritical(env, array, NULL);
+	place_pins = at && at == again;
+	if (again)
+		(*env)->ReleasePrimitiveArrayCritical(env, array, again, JNI_ABORT);
 	if (at)
 		(*env)->ReleasePrimitiveArrayCritical(env, array, at, JNI_ABORT);
-	place_pins = at && copied == JNI_FALSE;
 	(*env)->DeleteLocalRef(env, array);
 	return 0;
 }
