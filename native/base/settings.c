@@ -20,6 +20,7 @@
 
 static const char *const cma_choices[] = {"auto", "always", "never", NULL};
 static const char *const scope_choices[] = {"peer", "job", NULL};
+static const char *const connect_choices[] = {"auto", "cm", "tcp", NULL};
 static const char *const rendezvous_choices[] = {"auto", "read", "write", NULL};
 static const char *const log_choices[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
 
@@ -72,6 +73,8 @@ static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_VERBS_SRQ] = BOOL("verbs_srq", "1", "one receive queue for all connections where the adapter has it"),
 	[SETTING_VERBS_GET_MIN] = BYTES("verbs_get_min", 0, GIB, false, "32k",
 		"smallest message that is moved from memory to memory by RDMA"),
+	[SETTING_VERBS_CONNECT] = CHOICE("verbs_connect", connect_choices, 2, "auto",
+		"how RDMA connections are made: by RDMA CM, or by an exchange over TCP; auto: RDMA CM where it can be used"),
 	[SETTING_VERBS_RENDEZVOUS] = CHOICE("verbs_rendezvous", rendezvous_choices, 2, "auto",
 		"who moves long messages by RDMA: the receiver (read) or the sender (write); auto: the receiver if it can"),
 	[SETTING_VERBS_TIMEOUT_MS] = INT("verbs_timeout_ms", "ms", 10, 60000, false, "8000",

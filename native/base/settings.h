@@ -38,6 +38,7 @@ enum setting {
 	SETTING_VERBS_INLINE,      /* bytes: largest packet that is sent inline; auto */
 	SETTING_VERBS_SRQ,         /* bool: shared receive queue where there is one */
 	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is moved by RDMA */
+	SETTING_VERBS_CONNECT,     /* choice: auto, cm, tcp */
 	SETTING_VERBS_RENDEZVOUS,  /* choice: auto, read, write */
 	SETTING_VERBS_TIMEOUT_MS,  /* ms without acknowledgement until a peer is given up */
 	SETTING_START_TIMEOUT_MS,  /* ms until a missing rank fails the start */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bootstrap/siphash.h"
+#include "base/siphash.h"
 
 #define CONF_FIELDS_MAX 6
 #define CONF_HOST_BYTES_MAX 255

@@ -22,7 +22,7 @@
 #include "bootstrap/address.h"
 #include "bootstrap/deadline.h"
 #include "bootstrap/door.h"
-#include "bootstrap/proof.h"
+#include "base/proof.h"
 #include "bootstrap/star.h"
 
 #define DOOR_GUESTS 128

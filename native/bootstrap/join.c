@@ -15,7 +15,7 @@
 #include "bootstrap/door.h"
 #include "bootstrap/knock.h"
 #include "bootstrap/node.h"
-#include "bootstrap/proof.h"
+#include "base/proof.h"
 #include "bootstrap/star.h"
 #include "bootstrap/starter.h"
 

@@ -15,7 +15,7 @@
 #include "bootstrap/address.h"
 #include "bootstrap/deadline.h"
 #include "bootstrap/knock.h"
-#include "bootstrap/proof.h"
+#include "base/proof.h"
 #include "bootstrap/star.h"
 
 #define KNOCK_CONNECT_MS 3000

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/proof.h"
+
 #define MESSAGE_VERSION 1u
 
 enum message_kind {
@@ -34,8 +36,8 @@ enum message_kind {
 	MESSAGE_KIND_COUNT
 };
 
-#define MESSAGE_NONCE_BYTES 16
-#define MESSAGE_PROOF_BYTES 16
+#define MESSAGE_NONCE_BYTES PROOF_NONCE_BYTES
+#define MESSAGE_PROOF_BYTES PROOF_BYTES
 #define MESSAGE_ID_BYTES 32
 #define MESSAGE_NODE_BYTES 16
 #define MESSAGE_HOST_BYTES 64

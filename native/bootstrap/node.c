@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bootstrap/proof.h"
-#include "bootstrap/siphash.h"
+#include "base/proof.h"
+#include "base/siphash.h"
 
 struct node_facts {
 	char boot_id[40];

@@ -9,8 +9,8 @@
 #include "bootstrap/gather.h"
 #include "bootstrap/message.h"
 #include "bootstrap/node.h"
-#include "bootstrap/proof.h"
-#include "bootstrap/siphash.h"
+#include "base/proof.h"
+#include "base/siphash.h"
 
 static void test_siphash(void **state)
 {

@@ -10,6 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/error.h"
+
 #define QUEUE_MAX 4096
 #define IDS_MAX 256
 
@@ -45,6 +47,8 @@ struct fake_qp {
 	struct ibv_qp qp;
 	struct receives own;
 	struct fake_id *id;
+	uint32_t dest, psn[2];   /* connected by hand: to whom; of our sends and of theirs */
+	enum ibv_qp_state state;
 	bool error;
 	uint32_t room, outstanding, max_inline;
 	struct queue held;
@@ -143,8 +147,34 @@ static void unmake(void *p)
 
 /* --- devices --- */
 
-static int fake_available(void)
+static int fake_available(bool cm)
 {
+	return cm && adapter_faults.no_cm ? error_set(-ENOENT, "no RDMA CM") : 0;
+}
+
+static struct ibv_device **fake_get_devices(int *count)
+{
+	static struct ibv_device *list[2] = {&device, NULL};
+
+	device.transport_type = adapter_faults.iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+	*count = 1;
+	return fails("get_device_list") ? NULL : list;
+}
+
+static void fake_free_devices(struct ibv_device **list)
+{
+	(void)list;
+}
+
+static struct ibv_context *fake_open(struct ibv_device *d)
+{
+	(void)d;
+	return fails("open_device") ? NULL : &context;
+}
+
+static int fake_close(struct ibv_context *c)
+{
+	(void)c;
 	return 0;
 }
 
@@ -176,7 +206,8 @@ static int fake_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_
 {
 	(void)c;
 	(void)port;
-	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .max_msg_sz = adapter_faults.no_copy ? 1u << 31 : 10000};
+	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .lid = 3, .gid_tbl_len = 3,
+				    .link_layer = adapter_faults.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET, .max_msg_sz = adapter_faults.no_copy ? 1u << 31 : 10000};
 	return 0;
 }
 
@@ -187,9 +218,17 @@ static int fake_query_gid(struct ibv_context *c, uint8_t port, int index, union 
 	(void)c;
 	(void)port;
 	memset(gid, 0, sizeof(*gid));
-	if (index == 1)
+	if (index >= 1)
 		memcpy(gid->raw, loopback, 16);
 	return 0;
+}
+
+/* The address twice: RoCE v1 in entry 1, v2 in entry 2. */
+static int fake_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *e)
+{
+	*e = (struct ibv_gid_entry){.gid_index = index, .port_num = port,
+				    .gid_type = index == 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
+	return fake_query_gid(c, (uint8_t)port, (int)index, &e->gid);
 }
 
 static int fake_get_async(struct ibv_context *c, struct ibv_async_event *e)
@@ -451,9 +490,21 @@ static enum ibv_wc_status move(const struct ibv_send_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
+/* Joined by RDMA CM, or by hand. */
+static struct fake_qp *qp_other(const struct fake_qp *q)
+{
+	if (q->id)
+		return q->id->other ? q->id->other->qp : NULL;
+	for (int i = 0; i < qp_count; i++) {
+		if (qps[i] && qps[i]->qp.qp_num == q->dest && q->state == IBV_QPS_RTS)
+			return qps[i];
+	}
+	return NULL;
+}
+
 static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct fake_qp *q = (struct fake_qp *)base, *to = q->id->other ? q->id->other->qp : NULL;
+	struct fake_qp *q = (struct fake_qp *)base, *to = qp_other(q);
 	struct ibv_wc wc = {.wr_id = wr->wr_id, .qp_num = base->qp_num};
 
 	*bad = wr;
@@ -461,6 +512,8 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 		return adapter_faults.post_error;
 	if (q->error || !to || to->error) {
 		wc.status = q->error ? IBV_WC_WR_FLUSH_ERR : IBV_WC_RETRY_EXC_ERR;
+	} else if (!q->id && (q->psn[0] != to->psn[1] || to->dest != base->qp_num)) {
+		wc.status = IBV_WC_RETRY_EXC_ERR; /* the other does not expect us */
 	} else if (adapter_faults.next_send) {
 		wc.status = adapter_faults.next_send;
 		adapter_faults.next_send = IBV_WC_SUCCESS;
@@ -512,11 +565,39 @@ static int fake_post_srq(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 	return 0;
 }
 
+/* What an adapter would refuse or never connect. */
+static bool address_is_wrong(const struct ibv_qp_attr *a)
+{
+	static const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+
+	if (adapter_faults.infiniband)
+		return a->ah_attr.is_global || a->ah_attr.dlid != 3 || a->ah_attr.port_num != 1;
+	return !a->ah_attr.is_global || memcmp(a->ah_attr.grh.dgid.raw, loopback, 16) != 0 || a->ah_attr.grh.hop_limit == 0 ||
+	       a->ah_attr.grh.sgid_index != 2;
+}
+
 static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 {
-	(void)mask;
-	if (a->qp_state == IBV_QPS_ERR)
-		qp_fail((struct fake_qp *)base);
+	struct fake_qp *q = (struct fake_qp *)base;
+
+	if (a->qp_state == IBV_QPS_ERR) {
+		qp_fail(q);
+		return 0;
+	}
+	if (fails("modify_qp"))
+		return errno;
+	if (a->qp_state != (q->state == IBV_QPS_RESET ? IBV_QPS_INIT : q->state == IBV_QPS_INIT ? IBV_QPS_RTR : IBV_QPS_RTS) ||
+	    !(mask & IBV_QP_STATE))
+		return EINVAL;
+	q->state = a->qp_state;
+	if (a->qp_state == IBV_QPS_RTR && address_is_wrong(a))
+		return EINVAL;
+	if (a->qp_state == IBV_QPS_RTR) {
+		q->dest = a->dest_qp_num;
+		q->psn[1] = a->rq_psn;
+	}
+	if (a->qp_state == IBV_QPS_RTS)
+		q->psn[0] = a->sq_psn;
 	return 0;
 }
 
@@ -525,7 +606,45 @@ struct ibv_qp *adapter_qp(int n)
 	return n < qp_count && qps[n] ? &qps[n]->qp : NULL;
 }
 
+static struct ibv_qp *fake_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+	static uint32_t number = 16;
+	struct fake_qp *q;
+
+	if (a->cap.max_inline_data > adapter_faults.max_inline) {
+		errno = EINVAL;
+		return NULL;
+	}
+	q = fails("create_qp") ? NULL : make(sizeof(*q));
+	if (!q)
+		return NULL;
+	q->qp = (struct ibv_qp){.context = &context, .pd = pd, .send_cq = a->send_cq, .recv_cq = a->recv_cq, .srq = a->srq,
+				.qp_num = ++number};
+	q->max_inline = a->cap.max_inline_data;
+	qps[qp_count++] = q;
+	return &q->qp;
+}
+
+static int fake_unmake_qp(struct ibv_qp *base)
+{
+	for (int i = 0; i < qp_count; i++) {
+		if (qps[i] == (struct fake_qp *)base)
+			qps[i] = NULL;
+	}
+	unmake(base);
+	return 0;
+}
+
 /* --- connections --- */
+
+static void fake_destroy_qp(struct rdma_cm_id *base)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	fake_unmake_qp(base->qp);
+	id->qp = NULL;
+	base->qp = NULL;
+}
 
 static struct rdma_event_channel *fake_create_events(void)
 {
@@ -585,19 +704,6 @@ static int fake_create_id(struct rdma_event_channel *c, struct rdma_cm_id **id, 
 	}
 	*id = &n->id;
 	return 0;
-}
-
-static void fake_destroy_qp(struct rdma_cm_id *base)
-{
-	struct fake_id *id = (struct fake_id *)base;
-
-	for (int i = 0; i < qp_count; i++) {
-		if (qps[i] == id->qp)
-			qps[i] = NULL;
-	}
-	unmake(id->qp);
-	id->qp = NULL;
-	base->qp = NULL;
 }
 
 static int fake_disconnect(struct rdma_cm_id *base)
@@ -714,24 +820,13 @@ static int fake_resolve_route(struct rdma_cm_id *id, int ms)
 
 static int fake_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
-	static uint32_t number = 16;
 	struct fake_id *id = (struct fake_id *)base;
-	struct fake_qp *q;
 
-	if (a->cap.max_inline_data > adapter_faults.max_inline) {
-		errno = EINVAL;
+	base->qp = fake_make_qp(pd, a);
+	id->qp = (struct fake_qp *)base->qp;
+	if (!id->qp)
 		return -1;
-	}
-	q = fails("create_qp") ? NULL : make(sizeof(*q));
-	if (!q)
-		return -1;
-	q->qp = (struct ibv_qp){.context = &context, .pd = pd, .send_cq = a->send_cq, .recv_cq = a->recv_cq, .srq = a->srq,
-				.qp_num = ++number};
-	q->max_inline = a->cap.max_inline_data;
-	q->id = id;
-	id->qp = q;
-	base->qp = &q->qp;
-	qps[qp_count++] = q;
+	id->qp->id = id;
 	return 0;
 }
 
@@ -823,6 +918,11 @@ const struct verbs_provider adapter_provider = {
 	.query_device = fake_query_device,
 	.query_port = fake_query_port,
 	.query_gid = fake_query_gid,
+	.query_gid_ex = fake_query_gid_ex,
+	.get_device_list = fake_get_devices,
+	.free_device_list = fake_free_devices,
+	.open_device = fake_open,
+	.close_device = fake_close,
 	.get_async_event = fake_get_async,
 	.ack_async_event = fake_ack_async,
 	.alloc_pd = fake_alloc_pd,
@@ -837,6 +937,8 @@ const struct verbs_provider adapter_provider = {
 	.destroy_srq = fake_destroy_srq,
 	.reg_mr = fake_reg,
 	.dereg_mr = fake_dereg,
+	.make_qp = fake_make_qp,
+	.unmake_qp = fake_unmake_qp,
 	.post_send = fake_post_send,
 	.post_recv = fake_post_recv,
 	.post_srq_recv = fake_post_srq,

@@ -24,6 +24,8 @@ struct adapter_faults {
 	bool hold_sends;           /* successful sends complete only at adapter_release() */
 	int post_error;            /* post_send returns this */
 	bool no_srq, iwarp;
+	bool no_cm;                /* RDMA CM is not available */
+	bool infiniband;           /* LIDs, no addresses in the GID table */
 	bool no_copy;              /* reads and writes move nothing, addresses need not exist */
 	uint32_t max_inline;       /* create_qp refuses more */
 	enum ibv_wc_status next_send; /* the next send ends so, its data is lost; 0: success */

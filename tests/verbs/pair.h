@@ -5,7 +5,7 @@
 #include "adapter.h"
 #include "transport/verbs/verbs.h"
 
-#define PAIR_WATCHES 16
+#define PAIR_WATCHES 128
 #define PAIR_PACKETS 4096
 
 struct side {
@@ -32,12 +32,14 @@ struct pair {
 	struct settings *settings;
 	struct log log;
 	struct side side[2];
-	int rank[2];
+	bool sockets;
 };
 
 /* Opens, exchanges, attaches. settings: "name=value" strings, NULL at the end, or NULL. */
 void pair_open(struct pair *p, const char *const *settings);
 void pair_close(struct pair *p);
+/* One turn of both sides: how many events there were. */
+int pair_step(struct pair *p);
 /* Until nothing happens any more. */
 void pair_run(struct pair *p);
 /* Sends one packet of len payload bytes whose ctl.value is `value`: what reserve() says. */

@@ -11,13 +11,10 @@
 #include "transport/verbs/verbs_state.h"
 
 #define CONNECT_RESOLVE_MS 5000
-#define CONNECT_RETRIES 7
 /* The first wait for an answer; each is twice as long as the one before it. */
 #define CONNECT_GREET_MS 20
-/* Credit keeps receives posted; a few retries cover a peer whose adapter lags. Not 7, which means for ever. */
-#define CONNECT_RNR_RETRIES 6
 
-static struct verbs_greeting connect_greeting(const struct verbs *v, const struct verbs_link *l, enum verbs_refusal why)
+struct verbs_greeting connect_greeting(const struct verbs *v, const struct verbs_link *l, enum verbs_refusal why)
 {
 	struct verbs_greeting g = {.magic = VERBS_HELLO_MAGIC, .rank = (uint32_t)v->env.rank, .refusal = why};
 
@@ -45,20 +42,9 @@ static struct rdma_conn_param connect_param(const struct verbs_link *l, const st
 		.responder_resources = (uint8_t)l->device->reads_in,
 		.initiator_depth = (uint8_t)l->queue[VERBS_READ].max,
 		.flow_control = 1,
-		.retry_count = CONNECT_RETRIES,
-		.rnr_retry_count = CONNECT_RNR_RETRIES,
+		.retry_count = VERBS_RETRIES,
+		.rnr_retry_count = VERBS_RNR_RETRIES,
 	};
-}
-
-/* What the other side grants. */
-static bool connect_take_greeting(struct verbs_link *l, const struct verbs_greeting *g)
-{
-	if (g->receives < 2)
-		return false;
-	l->credits = l->credits_max = g->receives;
-	if (g->reads < l->queue[VERBS_READ].max)
-		l->queue[VERBS_READ].max = g->reads;
-	return true;
 }
 
 /* The id, on its way to the peer's address. 0 or -errno with text. */
@@ -87,7 +73,7 @@ static int connect_begin(struct verbs_peer *p)
 int connect_start(struct verbs_peer *p)
 {
 	char text[64];
-	int rc = connect_begin(p);
+	int rc = p->verbs->tcp ? exchange_start(p) : connect_begin(p);
 
 	if (rc < 0) {
 		error_prefix(rc, "connecting to rank %d at %s", p->rank, route_text(&p->remote, text, sizeof(text)));
@@ -138,8 +124,7 @@ static void connect_refuse(struct verbs *v, struct rdma_cm_id *id, enum verbs_re
 }
 
 /* Who called us, if it may; else NULL and why not. */
-static struct verbs_peer *connect_caller(struct verbs *v, const struct verbs_greeting *g, bool readable,
-					 enum verbs_refusal *why)
+struct verbs_peer *connect_caller(struct verbs *v, const struct verbs_greeting *g, bool readable, enum verbs_refusal *why)
 {
 	struct verbs_peer *p;
 
@@ -196,7 +181,7 @@ static void connect_on_request(struct verbs *v, struct rdma_cm_id *id, const str
 	}
 	peer_set_state(p, VERBS_ANSWERING);
 	rc = link_build(l);
-	if (rc == 0 && !connect_take_greeting(l, g))
+	if (rc == 0 && !link_take_grant(l, g))
 		rc = error_set(-EPROTO, "it grants no receives");
 	if (rc == 0) {
 		mine = connect_greeting(v, l, VERBS_WELCOME);
@@ -258,7 +243,7 @@ void connect_on_timer(void *verbs)
 		connect_start_timer(v, next);
 }
 
-static void connect_on_established(struct verbs_link *l, const struct verbs_greeting *g, bool readable)
+void connect_on_established(struct verbs_link *l, const struct verbs_greeting *g, bool readable)
 {
 	l->established = true;
 	if (!l->caller) {
@@ -268,7 +253,7 @@ static void connect_on_established(struct verbs_link *l, const struct verbs_gree
 	if (l->peer->state != VERBS_CALLING)
 		return;
 	if (!readable || memcmp(g->job, l->verbs->job, sizeof(g->job)) != 0 || g->rank != (uint32_t)l->peer->rank ||
-	    !connect_take_greeting(l, g)) {
+	    !link_take_grant(l, g)) {
 		peer_end(l->peer, -EPROTO, "what answers at the address of rank %d is not of this job", l->peer->rank);
 		return;
 	}
@@ -279,7 +264,7 @@ static void connect_on_established(struct verbs_link *l, const struct verbs_gree
 		connect_start_timer(l->verbs, 0);
 }
 
-static void connect_on_rejected(struct verbs_link *l, int status, const struct verbs_greeting *g, bool readable)
+void connect_on_rejected(struct verbs_link *l, int status, const struct verbs_greeting *g, bool readable)
 {
 	struct verbs_peer *p = l->peer;
 
@@ -298,7 +283,7 @@ static void connect_on_rejected(struct verbs_link *l, int status, const struct v
 		 status);
 }
 
-static void connect_on_disconnected(struct verbs_link *l)
+void connect_on_disconnected(struct verbs_link *l)
 {
 	struct verbs_peer *p = l->peer;
 

@@ -23,7 +23,7 @@ static void device_on_event(struct verbs_device *d, struct ibv_async_event *e)
 	switch ((int)e->event_type) {
 	case IBV_EVENT_COMM_EST:
 		l = link_of_qpn(d, e->element.qp->qp_num);
-		if (l)
+		if (l && l->id)
 			v->api->notify(l->id, e->event_type);
 		return;
 	case IBV_EVENT_QP_FATAL:

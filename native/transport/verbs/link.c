@@ -52,15 +52,32 @@ bool peer_set_state(struct verbs_peer *p, enum peer_link_state to)
 
 /* The time after which a packet is sent again, from the time after which the peer is given up: it is sent
  * eight times. In steps of 4.096 us times powers of two. iWARP and old kernels go by their own times. */
-static void link_set_timeout(struct verbs_link *l)
+uint8_t link_timeout_exponent(const struct verbs *v)
 {
-	int64_t us = settings_int(l->verbs->env.settings, SETTING_VERBS_TIMEOUT_MS) * 1000 / 8;
+	int64_t us = settings_int(v->env.settings, SETTING_VERBS_TIMEOUT_MS) * 1000 / 8;
 	uint8_t exponent = 8;
 
 	while (exponent < 22 && (INT64_C(4096) << (exponent + 1)) / 1000 <= us)
 		exponent++;
+	return exponent;
+}
+
+static void link_set_timeout(struct verbs_link *l)
+{
+	uint8_t exponent = link_timeout_exponent(l->verbs);
+
 	if (l->verbs->api->set_option(l->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &exponent, sizeof(exponent)))
 		log_debug(l->verbs->env.log, "verbs: the retry time cannot be set: %s", strerror(errno));
+}
+
+bool link_take_grant(struct verbs_link *l, const struct verbs_greeting *g)
+{
+	if (g->receives < 2)
+		return false;
+	l->credits = l->credits_max = g->receives;
+	if (g->reads < l->queue[VERBS_READ].max)
+		l->queue[VERBS_READ].max = g->reads;
+	return true;
 }
 
 struct verbs_link *link_open(struct verbs *v, struct verbs_peer *p, struct rdma_cm_id *id, bool caller)
@@ -90,8 +107,10 @@ struct verbs_link *link_open(struct verbs *v, struct verbs_peer *p, struct rdma_
 	l->number = v->link_count;
 	for (int i = 0; i < VERBS_DIRECTIONS; i++)
 		l->queue[i].tail = &l->queue[i].head;
-	id->context = l;
-	link_set_timeout(l);
+	if (id) {
+		id->context = l;
+		link_set_timeout(l);
+	}
 	v->links[v->link_count++] = l;
 	p->link = l;
 	return l;
@@ -138,8 +157,11 @@ static int link_create_qp(struct verbs_link *l)
 
 		if (bytes > first || (i > 0 && bytes == first))
 			continue;
-		if (api->create_qp(l->id, d->pd, &attr) == 0) {
+		if (l->id && api->create_qp(l->id, d->pd, &attr) == 0)
 			l->qp = l->id->qp;
+		else if (!l->id)
+			l->qp = endpoint_make_qp(l, &attr);
+		if (l->qp) {
 			d->inline_known = true;
 			d->max_inline = bytes;
 			l->max_inline = bytes;
@@ -178,7 +200,7 @@ static int link_make_buffers(struct verbs_link *l)
 int link_build(struct verbs_link *l)
 {
 	struct verbs *v = l->verbs;
-	struct verbs_device *d = device_get(v, l->id->verbs);
+	struct verbs_device *d = device_get(v, l->id ? l->id->verbs : v->locals[l->peer->local].context);
 	int rc;
 
 	if (!d)
@@ -214,8 +236,12 @@ void link_close(struct verbs_link *l)
 
 	if (l->qp) {
 		link_forget_qpn(l);
-		v->api->destroy_qp(l->id);
+		if (l->id)
+			v->api->destroy_qp(l->id);
+		else
+			v->api->unmake_qp(l->qp);
 	}
+	exchange_close(l->exchange);
 	if (l->id)
 		v->api->destroy_id(l->id);
 	if (l->rx_count)
@@ -232,11 +258,13 @@ void link_kill(struct verbs_link *l)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
+	if (l->exchange)
+		exchange_shut(l->exchange);
 	if (l->dead || !l->qp)
 		return;
 	l->dead = true;
 	/* iWARP has no error state that can be asked for while connected: disconnect does it there */
-	if (l->established || l->caller)
+	if (l->id && (l->established || l->caller))
 		l->verbs->api->disconnect(l->id);
 	l->verbs->api->modify_qp(l->qp, &attr, IBV_QP_STATE);
 }

@@ -22,11 +22,11 @@ static bool provider_has_entries(const char *folder)
 }
 
 /* Asked before the libraries are, because they print warnings where there is nothing. */
-static int provider_available(void)
+static int provider_available(bool cm)
 {
 	if (!provider_has_entries("/sys/class/infiniband"))
 		return error_set(-ENODEV, "this machine has no RDMA device (rdma link shows them; rxe makes one of any network device)");
-	if (access("/dev/infiniband/rdma_cm", R_OK | W_OK) < 0)
+	if (cm && access("/dev/infiniband/rdma_cm", R_OK | W_OK) < 0)
 		return error_sys(-errno, "/dev/infiniband/rdma_cm (module rdma_ucm loaded? in a container: device passed through?)");
 	/* Copies pinned pages at fork where the kernel does not; costs nothing where it does. */
 	if (ibv_fork_init())
@@ -38,6 +38,11 @@ static int provider_available(void)
 static int provider_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
 {
 	return ibv_query_port(context, port, attr);
+}
+
+static int provider_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
+{
+	return ibv_query_gid_ex(context, port, index, entry, 0);
 }
 
 static struct ibv_mr *provider_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
@@ -56,6 +61,7 @@ const struct verbs_provider verbs_provider_real = {
 	.query_device = ibv_query_device,
 	.query_port = provider_query_port,
 	.query_gid = ibv_query_gid,
+	.query_gid_ex = provider_query_gid_ex,
 	.get_async_event = ibv_get_async_event,
 	.ack_async_event = ibv_ack_async_event,
 	.alloc_pd = ibv_alloc_pd,
@@ -70,6 +76,8 @@ const struct verbs_provider verbs_provider_real = {
 	.destroy_srq = ibv_destroy_srq,
 	.reg_mr = provider_reg_mr,
 	.dereg_mr = ibv_dereg_mr,
+	.make_qp = ibv_create_qp,
+	.unmake_qp = ibv_destroy_qp,
 	.post_send = ibv_post_send,
 	.post_recv = ibv_post_recv,
 	.post_srq_recv = ibv_post_srq_recv,

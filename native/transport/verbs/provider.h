@@ -8,10 +8,11 @@
 #include <ifaddrs.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
+#include <stdbool.h>
 
 struct verbs_provider {
-	/* 0 if this machine has RDMA devices and lets us use them, else -errno with text. Never noisy. */
-	int (*available)(void);
+	/* 0 if this machine has RDMA devices and lets us use them (cm: by RDMA CM, too), else -errno with text. Never noisy. */
+	int (*available)(bool cm);
 
 	/* this node's addresses */
 	int (*getifaddrs)(struct ifaddrs **list);
@@ -25,6 +26,7 @@ struct verbs_provider {
 	int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attr);
 	int (*query_port)(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
 	int (*query_gid)(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
+	int (*query_gid_ex)(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry);
 	int (*get_async_event)(struct ibv_context *context, struct ibv_async_event *event);
 	void (*ack_async_event)(struct ibv_async_event *event);
 
@@ -42,6 +44,8 @@ struct verbs_provider {
 	int (*destroy_srq)(struct ibv_srq *srq);
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t len, int access);
 	int (*dereg_mr)(struct ibv_mr *mr);
+	struct ibv_qp *(*make_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+	int (*unmake_qp)(struct ibv_qp *qp);
 
 	/* work */
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

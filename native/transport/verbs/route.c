@@ -68,7 +68,7 @@ static bool route_is_global(const struct ifaddrs *i)
 }
 
 /* verbs_device=name or name:port */
-static bool route_device_wanted(const struct verbs *v, const struct verbs_local *l)
+bool route_device_wanted(const struct verbs *v, const struct verbs_local *l)
 {
 	const char *want = settings_text(v->env.settings, SETTING_VERBS_DEVICE);
 	size_t n = strcspn(want, ":");
@@ -91,7 +91,7 @@ static bool route_gid_wanted(const struct verbs *v, const struct verbs_local *l)
 
 	if (index < 0)
 		return true;
-	if (v->api->query_gid(l->listener->verbs, l->port, (int)index, &gid))
+	if (v->api->query_gid(l->context, l->port, (int)index, &gid))
 		return false;
 	memcpy(want + 16 - n, ip, n);
 	return memcmp(gid.raw, want, 16) == 0;
@@ -109,10 +109,11 @@ static int route_try(struct verbs *v, struct verbs_local *l)
 		return 0;
 	snprintf(l->device, sizeof(l->device), "%s", l->listener->verbs->device->name);
 	l->port = l->listener->port_num;
-	l->iwarp = l->listener->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	l->context = l->listener->verbs;
+	l->way = l->context->device->transport_type == IBV_TRANSPORT_IWARP ? VERBS_WAY_CM_IWARP : VERBS_WAY_CM;
 	if (!route_device_wanted(v, l) || !route_gid_wanted(v, l))
 		return 0;
-	if (v->api->query_port(l->listener->verbs, l->port, &port) || port.state != IBV_PORT_ACTIVE) {
+	if (v->api->query_port(l->context, l->port, &port) || port.state != IBV_PORT_ACTIVE) {
 		log_info(v->env.log, "verbs: port %u of %s is not active", l->port, l->device);
 		return 0;
 	}
@@ -135,7 +136,7 @@ static int route_add(struct verbs *v, const struct sockaddr *addr)
 		if (rc > 0) {
 			v->local_count++;
 			log_debug(v->env.log, "verbs: %s port %u (%s) listens on %s", l->device, l->port,
-				  l->iwarp ? "iWARP" : "InfiniBand or RoCE", route_text(&l->addr, text, sizeof(text)));
+				  l->way == VERBS_WAY_CM_IWARP ? "iWARP" : "InfiniBand or RoCE", route_text(&l->addr, text, sizeof(text)));
 			return 0;
 		}
 		if (l->listener)
@@ -145,6 +146,22 @@ static int route_add(struct verbs *v, const struct sockaddr *addr)
 			return rc;
 	}
 	return error_set(rc, "no free port to listen on");
+}
+
+/* All addresses share one door. */
+static int route_add_tcp(struct verbs *v, const struct sockaddr *addr)
+{
+	struct verbs_local *l = &v->locals[v->local_count];
+	char text[64];
+
+	if (!gid_local(v, l, addr))
+		return 0;
+	memcpy(&l->addr, addr, addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	route_set_port(&l->addr, exchange_port(v));
+	v->local_count++;
+	log_debug(v->env.log, "verbs: %s port %u, GID %u, is called by TCP at %s", l->device, l->port, l->gid_index,
+		  route_text(&l->addr, text, sizeof(text)));
+	return 0;
 }
 
 int route_scan(struct verbs *v)
@@ -159,7 +176,7 @@ int route_scan(struct verbs *v)
 		for (i = all; i && rc == 0; i = i->ifa_next) {
 			if (route_is_global(i) && i->ifa_addr->sa_family == families[f] &&
 			    v->local_count < (int)VERBS_ADDRESSES_MAX)
-				rc = route_add(v, i->ifa_addr);
+				rc = v->tcp ? route_add_tcp(v, i->ifa_addr) : route_add(v, i->ifa_addr);
 		}
 	}
 	v->api->freeifaddrs(all);
@@ -175,8 +192,10 @@ int route_scan(struct verbs *v)
 
 void route_close(struct verbs *v)
 {
-	for (int i = 0; i < v->local_count; i++)
-		v->api->destroy_id(v->locals[i].listener);
+	for (int i = 0; i < v->local_count; i++) {
+		if (v->locals[i].listener)
+			v->api->destroy_id(v->locals[i].listener);
+	}
 	v->local_count = 0;
 }
 
@@ -194,7 +213,7 @@ int route_write(const struct verbs *v, void *out, size_t size)
 
 		memcpy(b.entry[i].ip, ip, n);
 		b.entry[i].family = a->ss_family == AF_INET6 ? 6 : 4;
-		b.entry[i].iwarp = v->locals[i].iwarp;
+		b.entry[i].way = (uint8_t)v->locals[i].way;
 		b.entry[i].port = a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)a)->sin6_port
 							   : ((const struct sockaddr_in *)(const void *)a)->sin_port;
 	}
@@ -216,7 +235,7 @@ static void route_of_entry(struct sockaddr_storage *a, const struct verbs_addres
 }
 
 /* Which of our addresses the kernel would send from; no packet is sent. -1: none, or one without a device. */
-static int route_from(const struct verbs *v, const struct sockaddr_storage *to, bool iwarp)
+static int route_from(const struct verbs *v, const struct sockaddr_storage *to, enum verbs_way way)
 {
 	struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
 	socklen_t len = sizeof(from);
@@ -227,7 +246,7 @@ static int route_from(const struct verbs *v, const struct sockaddr_storage *to, 
 	if (connect(fd, (const struct sockaddr *)to, route_sockaddr_bytes(to)) == 0 &&
 	    getsockname(fd, (struct sockaddr *)&from, &len) == 0) {
 		for (int i = 0; i < v->local_count && found < 0; i++) {
-			if (v->locals[i].iwarp == iwarp && route_same_ip(&v->locals[i].addr, &from))
+			if (v->locals[i].way == way && (way == VERBS_WAY_TCP_IB || route_same_ip(&v->locals[i].addr, &from)))
 				found = i;
 		}
 	}
@@ -250,7 +269,7 @@ bool route_choose(const struct verbs *v, struct verbs_peer *p, const void *blob,
 	p->slot_bytes = b.slot_bytes < v->slot_bytes ? b.slot_bytes : v->slot_bytes;
 	for (uint32_t i = 0; i < b.count && p->local < 0; i++) {
 		route_of_entry(&p->remote, &b.entry[i]);
-		p->local = route_from(v, &p->remote, b.entry[i].iwarp);
+		p->local = route_from(v, &p->remote, (enum verbs_way)b.entry[i].way);
 	}
 	return p->local >= 0;
 }

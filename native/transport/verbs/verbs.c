@@ -52,19 +52,48 @@ static void verbs_fit_memory(struct verbs *v)
 				    (size_t)settings_int(v->env.settings, SETTING_VERBS_CHUNK));
 }
 
-/* Without a usable device the transport is open all the same and reaches nobody. */
-static int verbs_start(struct verbs *v)
+/* How connections are to be made here. 0 or -errno with text. */
+static int verbs_choose_way(struct verbs *v)
 {
-	int flags, rc = v->api->available();
+	enum { AUTO, CM, TCP } want = (unsigned)settings_int(v->env.settings, SETTING_VERBS_CONNECT);
+	int rc = want == TCP ? 0 : v->api->available(true);
 
-	if (rc < 0)
-		return rc;
+	if (want == TCP || (want == AUTO && rc < 0)) {
+		char *why = strdup(error_text());
+
+		rc = v->api->available(false);
+		v->tcp = rc == 0;
+		if (v->tcp && want == AUTO)
+			log_warn(v->env.log, "verbs: connections are made by TCP exchange, because: %s", why ? why : "no memory");
+		free(why);
+	}
+	return rc;
+}
+
+static int verbs_start_cm(struct verbs *v)
+{
+	int flags;
+
 	v->events = v->api->create_event_channel();
 	if (!v->events)
 		return error_sys(-errno, "rdma_create_event_channel");
 	flags = fcntl(v->events->fd, F_GETFL);
 	if (flags < 0 || fcntl(v->events->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return error_sys(-errno, "cannot make the event channel non-blocking");
+	return v->env.watch.add(v->env.watch.monitor, v->events->fd, connect_on_events, v);
+}
+
+/* Without a usable device the transport is open all the same and reaches nobody. */
+static int verbs_start(struct verbs *v)
+{
+	int rc = verbs_choose_way(v);
+
+	if (rc == 0 && v->tcp)
+		rc = gid_open_devices(v);
+	if (rc == 0)
+		rc = v->tcp ? exchange_open_door(v) : verbs_start_cm(v);
+	if (rc < 0)
+		return rc;
 	v->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (v->timer_fd < 0)
 		return error_sys(-errno, "timerfd_create");
@@ -73,16 +102,17 @@ static int verbs_start(struct verbs *v)
 		verbs_fit_memory(v);
 	if (rc == 0)
 		rc = v->env.watch.add(v->env.watch.monitor, v->timer_fd, connect_on_timer, v);
-	if (rc == 0)
-		rc = v->env.watch.add(v->env.watch.monitor, v->events->fd, connect_on_events, v);
 	return rc;
 }
 
 static void verbs_stop(struct verbs *v)
 {
 	route_close(v);
-	if (v->events)
+	exchange_close_door(v);
+	if (v->events) {
+		v->env.watch.remove(v->env.watch.monitor, v->events->fd);
 		v->api->destroy_event_channel(v->events);
+	}
 	v->events = NULL;
 	if (v->timer_fd >= 0)
 		close(v->timer_fd);
@@ -110,6 +140,7 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 		log_info(env->log, "verbs: not used: %s", error_text());
 		v->unusable = strdup(error_text());
 		verbs_stop(v);
+		gid_close_devices(v);
 	}
 	*out = &v->base;
 	return 0;
@@ -164,7 +195,7 @@ static void verbs_close(struct transport *t)
 
 		if (!l)
 			continue;
-		if (l->established && !l->dead)
+		if (l->id && l->established && !l->dead)
 			v->api->disconnect(l->id);
 		link_close(l);
 	}
@@ -177,6 +208,7 @@ static void verbs_close(struct transport *t)
 		device_close(d);
 		d = next;
 	}
+	gid_close_devices(v);
 	for (int r = 0; v->peers && r < v->env.size; r++)
 		free(v->peers[r].end_text);
 	free(v->peers);
@@ -285,8 +317,7 @@ static void verbs_counters(const struct transport *t, int peer,
 
 static int verbs_describe(const struct settings *settings, char *out, size_t size)
 {
-	(void)settings;
-	int rc = verbs_provider_real.available();
+	int rc = verbs_provider_real.available(settings_int(settings, SETTING_VERBS_CONNECT) == 1);
 
 	if (rc < 0)
 		return rc;

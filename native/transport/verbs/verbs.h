@@ -4,9 +4,10 @@
 /*
  * verbs: ranks that an RDMA adapter reaches (InfiniBand, RoCE, iWARP).
  *
- * One reliable connection (RC queue pair) per pair of ranks, made by RDMA CM when the pair first talks.
- * Packets are sends into registered buffers of the receiver, bounded by credit; gets are RDMA
- * reads of memory that is registered for the time of the message.
+ * One reliable connection (RC queue pair) per pair of ranks, made by RDMA CM, or by an
+ * exchange over TCP, when the pair first talks.
+ * Packets are sends into registered buffers of the receiver, bounded by credit; gets and puts are
+ * RDMA reads and writes of memory that is registered for the time of the message.
  *
  * env.test, where it is not NULL, is the struct verbs_provider to call instead of the libraries.
  */

@@ -10,9 +10,8 @@
  *   post.c      what goes out                   complete.c  what comes in
  *   move.c      gets and puts                   expose.c    memory that peers may read or write
  *   regcache.c  registrations of user memory    status.c    completion statuses in words
- *   provider.c  the libraries
- *
- * Still to come: exchange.c (connections by TCP instead of RDMA CM; it fills in a link as connect.c does).
+ *   exchange.c  TCP instead of RDMA CM          endpoint.c  a queue pair connected by hand
+ *   gid.c       devices behind addresses        provider.c  the libraries
  *
  * Everything is guarded by the core's lock, but verbs.chores and the stash of a device.
  */
@@ -25,6 +24,7 @@
 
 #define VERBS_STASH 16
 #define VERBS_ADDRESSES_MAX 16u
+#define VERBS_CONTEXTS_MAX 16
 /* How often a caller over iWARP says HELLO again. */
 #define VERBS_GREETINGS 8u
 #define VERBS_QPN_BUCKETS 256u
@@ -34,6 +34,8 @@ struct verbs;
 struct verbs_link;
 struct verbs_move;
 struct verbs_exposed;
+struct exchange;
+struct exchange_door;
 
 /*
  * A peer, and with it the connection to it.
@@ -86,21 +88,26 @@ struct verbs_slab {
 	struct ibv_mr *mr;
 };
 
+/* How a connection is made; both sides go the same way. */
+enum verbs_way { VERBS_WAY_CM, VERBS_WAY_CM_IWARP, VERBS_WAY_TCP_ROCE, VERBS_WAY_TCP_IB };
+
 /* An address of this node behind which an RDMA device stands. */
 struct verbs_local {
 	struct sockaddr_storage addr;
 	struct rdma_cm_id *listener;
 	char device[64];
+	struct ibv_context *context;
 	uint8_t port;
-	bool iwarp;
+	uint8_t gid_index;   /* TCP exchange */
+	enum verbs_way way;
 };
 
 /* What a rank tells the others at the start. */
 struct verbs_address_entry {
 	uint8_t ip[16];      /* IPv4: the first four bytes */
-	uint16_t port;       /* network byte order, RDMA port space */
+	uint16_t port;       /* network byte order; RDMA port space, or TCP's */
 	uint8_t family;      /* 4 or 6 */
-	uint8_t iwarp;
+	uint8_t way;         /* enum verbs_way */
 };
 struct verbs_address_blob {
 	uint32_t slot_bytes; /* of a receive buffer */
@@ -110,7 +117,7 @@ struct verbs_address_blob {
 static_assert(sizeof(struct verbs_address_entry) == 20, "no padding");
 static_assert(sizeof(struct verbs_address_blob) == 8 + 20 * VERBS_ADDRESSES_MAX, "no padding");
 
-/* What the two ends of a connection tell each other in RDMA CM's private data; also in a refusal. */
+/* What the two ends of a connection tell each other in RDMA CM's private data, or by TCP; also in a refusal. */
 #define VERBS_HELLO_MAGIC 0x31584249u
 enum verbs_refusal { VERBS_WELCOME, VERBS_CROSSED, VERBS_STRANGER, VERBS_GONE };
 struct verbs_greeting {
@@ -122,6 +129,20 @@ struct verbs_greeting {
 	uint32_t refusal;
 };
 static_assert(sizeof(struct verbs_greeting) == 32, "fits the 56 bytes of a connection request");
+
+/* What a queue pair that is connected by hand must know of the other. */
+struct verbs_endpoint {
+	uint32_t qpn, psn;
+	uint16_t lid;
+	uint8_t mtu;         /* enum ibv_mtu */
+	uint8_t ethernet;    /* RoCE */
+	uint8_t gid[16];
+};
+static_assert(sizeof(struct verbs_endpoint) == 28, "no padding on the wire");
+
+/* As often an adapter repeats a packet; a few more cover a peer whose receives lag. Not 7, which means for ever. */
+#define VERBS_RETRIES 7
+#define VERBS_RNR_RETRIES 6
 
 /* Packets between transports: hdr.kind is WIRE_NONE, hdr.ctl.id one of these. */
 enum verbs_own { VERBS_OWN_CREDIT, VERBS_OWN_HELLO, VERBS_OWN_LEAVE };
@@ -157,7 +178,9 @@ struct verbs_link {
 	struct verbs_peer *peer;     /* NULL: the attempt was given up */
 	struct verbs_device *device;
 	struct verbs_link *next_qpn;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id;       /* NULL: connected by TCP exchange */
+	struct exchange *exchange;
+	struct verbs_endpoint here;
 	struct ibv_qp *qp;
 	uint32_t number;             /* in verbs.links, and in work request ids */
 	bool caller;
@@ -210,7 +233,11 @@ struct verbs {
 	bool leaving;
 	uint8_t job[16];
 	uint32_t slot_bytes, slots;
-	struct rdma_event_channel *events;
+	bool tcp;                    /* connections by TCP exchange, not by RDMA CM */
+	struct rdma_event_channel *events; /* RDMA CM */
+	struct exchange_door *door;  /* TCP exchange, and the devices that it uses */
+	struct ibv_context *contexts[VERBS_CONTEXTS_MAX];
+	int context_count;
 	int timer_fd;
 	struct verbs_local locals[VERBS_ADDRESSES_MAX];
 	int local_count;
@@ -229,7 +256,7 @@ struct verbs {
 };
 
 /* --- route.c --- */
-/* Finds this node's addresses with RDMA devices, as the settings restrict them; listens on them if v->events. */
+/* Finds this node's addresses with RDMA devices, as the settings restrict them; with RDMA CM listens on them. */
 int route_scan(struct verbs *v);
 void route_close(struct verbs *v);
 /* Writes the blob of address(). */
@@ -238,6 +265,37 @@ int route_write(const struct verbs *v, void *out, size_t size);
 bool route_choose(const struct verbs *v, struct verbs_peer *p, const void *blob, size_t bytes);
 /* "10.77.0.1:4711" */
 const char *route_text(const struct sockaddr_storage *a, char *out, size_t size);
+
+/* Does verbs_device name it, or nothing? */
+bool route_device_wanted(const struct verbs *v, const struct verbs_local *l);
+
+/* --- gid.c --- */
+/* Opens the devices that a TCP exchange can connect. 0 or -errno with text. */
+int gid_open_devices(struct verbs *v);
+void gid_close_devices(struct verbs *v);
+/* The device, port and GID entry behind an address of ours; false: none. */
+bool gid_local(struct verbs *v, struct verbs_local *l, const struct sockaddr *addr);
+
+/* --- exchange.c --- */
+/* Listens. 0 or -errno with text; exchange_close_door() in any case. */
+int exchange_open_door(struct verbs *v);
+void exchange_close_door(struct verbs *v);
+/* Of the door, in network byte order. */
+uint16_t exchange_port(const struct verbs *v);
+/* Starts to connect. 0 or -errno with text. */
+int exchange_start(struct verbs_peer *p);
+/* Tells the other side that the connection has ended. */
+void exchange_shut(struct exchange *x);
+/* NULL allowed. */
+void exchange_close(struct exchange *x);
+
+/* --- endpoint.c --- */
+/* A queue pair in the state INIT; NULL: errno. */
+struct ibv_qp *endpoint_make_qp(struct verbs_link *l, struct ibv_qp_init_attr *attr);
+/* Fills in l->here. 0 or -errno with text. */
+int endpoint_describe(struct verbs_link *l);
+/* Joins the queue pair to the other; after link_take_grant(). 0 or -errno with text. */
+int endpoint_connect(struct verbs_link *l, const struct verbs_endpoint *there);
 
 /* --- device.c --- */
 /* The opened device behind this context; opens it. NULL with text. */
@@ -268,7 +326,11 @@ char *pool_receive(const struct verbs_device *d, const struct verbs_link *l, uin
 /* A legal change of state, else logged and refused. */
 bool peer_set_state(struct verbs_peer *p, enum peer_link_state to);
 const char *peer_state_name(enum peer_link_state s);
-/* A link around an id; takes the id over only on success. NULL with text. */
+/* What the other side grants; false: too little. */
+bool link_take_grant(struct verbs_link *l, const struct verbs_greeting *g);
+/* The adapter's code for the time after which a packet is sent again. */
+uint8_t link_timeout_exponent(const struct verbs *v);
+/* A link around an id (NULL: by TCP exchange); takes the id over only on success. NULL with text. */
 struct verbs_link *link_open(struct verbs *v, struct verbs_peer *p, struct rdma_cm_id *id, bool caller);
 /* Device, buffers, queue pair, receives: everything before connect or accept. 0 or -errno with text. */
 int link_build(struct verbs_link *l);
@@ -289,6 +351,13 @@ int connect_start(struct verbs_peer *p);
 void connect_on_events(void *verbs);
 /* A caller has not been answered yet. */
 void connect_on_timer(void *verbs);
+/* What either way of connecting tells: our greeting; who calls, if it may (else why not); the connection stands; it was
+ * refused (closes the link); it was ended by the other side. */
+struct verbs_greeting connect_greeting(const struct verbs *v, const struct verbs_link *l, enum verbs_refusal why);
+struct verbs_peer *connect_caller(struct verbs *v, const struct verbs_greeting *g, bool readable, enum verbs_refusal *why);
+void connect_on_established(struct verbs_link *l, const struct verbs_greeting *g, bool readable);
+void connect_on_rejected(struct verbs_link *l, int status, const struct verbs_greeting *g, bool readable);
+void connect_on_disconnected(struct verbs_link *l);
 /* An answering link got its first packet, or RDMA CM said that it stands. */
 void connect_maybe_up(struct verbs_link *l);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bootstrap/siphash.h"
+#include "base/siphash.h"
 
 struct sip_state {
 	uint64_t v0, v1, v2, v3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef IBVX_BOOTSTRAP_SIPHASH_H
-#define IBVX_BOOTSTRAP_SIPHASH_H
+#ifndef IBVX_BASE_SIPHASH_H
+#define IBVX_BASE_SIPHASH_H
 /*
  * siphash: SipHash-2-4 with a 128-bit result (Aumasson and Bernstein, "SipHash: a fast
  * short-input PRF", 2012, and its authors' 128-bit variant).

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef IBVX_BOOTSTRAP_PROOF_H
-#define IBVX_BOOTSTRAP_PROOF_H
+#ifndef IBVX_BASE_PROOF_H
+#define IBVX_BASE_PROOF_H
 /*
- * proof: showing that one knows the job secret without saying it.
+ * proof: showing that one knows the job secret without saying it; for the start of a job, and for whatever ranks
+ * say to each other over sockets later.
  *
  * Each side draws a nonce; a proof is a keyed hash of the side that gives it, both nonces, the rank and
- * the size.  The rank proves first, so that a stranger who merely knocks at rank 0 learns
+ * the size (or another number that both know; each use has its own).  The rank proves first, so that a
+ * stranger who merely knocks at rank 0 learns
  * nothing that he could try a list of secrets on.  It keeps strangers and other jobs out; it does
  * not hide or sign what follows: use it on a network where nobody alters packets.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "bootstrap/message.h"
+#define PROOF_NONCE_BYTES 16
+#define PROOF_BYTES 16
 
 struct proof {
 	uint8_t key[16];
-	uint8_t rank_nonce[MESSAGE_NONCE_BYTES];
-	uint8_t door_nonce[MESSAGE_NONCE_BYTES];
+	uint8_t rank_nonce[PROOF_NONCE_BYTES];
+	uint8_t door_nonce[PROOF_NONCE_BYTES];
 	int rank, size;
 };
 
@@ -28,8 +32,8 @@ int proof_random(void *out, size_t len);
 void proof_set_key(struct proof *p, const char *secret);
 
 enum proof_side { PROOF_RANK, PROOF_DOOR };
-void proof_make(const struct proof *p, enum proof_side side, uint8_t out[MESSAGE_PROOF_BYTES]);
+void proof_make(const struct proof *p, enum proof_side side, uint8_t out[PROOF_BYTES]);
 /* In constant time. */
-bool proof_holds(const struct proof *p, enum proof_side side, const uint8_t proof[MESSAGE_PROOF_BYTES]);
+bool proof_holds(const struct proof *p, enum proof_side side, const uint8_t proof[PROOF_BYTES]);
 
 #endif

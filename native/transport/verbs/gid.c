@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "transport/verbs/verbs_state.h"
+
+/* Entries of a port's GID table that are looked at. */
+#define GID_ENTRIES 256
+
+/* Without RDMA CM nobody tells which device stands behind an address: the GID tables do for RoCE. */
+static bool gid_is(const union ibv_gid *gid, const struct sockaddr *addr)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (addr->sa_family == AF_INET6)
+		return memcmp(gid->raw, &((const struct sockaddr_in6 *)(const void *)addr)->sin6_addr, 16) == 0;
+	return memcmp(gid->raw, mapped, 12) == 0 &&
+	       memcmp(gid->raw + 12, &((const struct sockaddr_in *)(const void *)addr)->sin_addr, 4) == 0;
+}
+
+/* The entry that holds the address, RoCE v2 before v1; -1: none. */
+static int gid_find(const struct verbs *v, struct ibv_context *c, uint8_t port, int entries, const struct sockaddr *addr)
+{
+	int64_t wanted = settings_int(v->env.settings, SETTING_VERBS_GID_INDEX);
+	int found = -1;
+
+	for (int i = 0; i < entries && i < GID_ENTRIES; i++) {
+		struct ibv_gid_entry e;
+
+		if ((wanted >= 0 && i != wanted) || v->api->query_gid_ex(c, port, (uint32_t)i, &e) || !gid_is(&e.gid, addr))
+			continue;
+		if (e.gid_type == IBV_GID_TYPE_ROCE_V2)
+			return i;
+		if (found < 0)
+			found = i;
+	}
+	return found;
+}
+
+/* InfiniBand: any address will do for the exchange, packets go by LID. The first one is taken. */
+static bool gid_port_fits(const struct verbs *v, struct verbs_local *l, const struct sockaddr *addr)
+{
+	int64_t wanted = settings_int(v->env.settings, SETTING_VERBS_GID_INDEX);
+	struct ibv_port_attr port;
+	int index;
+
+	if (v->api->query_port(l->context, l->port, &port) || port.state != IBV_PORT_ACTIVE || !route_device_wanted(v, l))
+		return false;
+	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
+		index = gid_find(v, l->context, l->port, port.gid_tbl_len, addr);
+		l->way = VERBS_WAY_TCP_ROCE;
+		l->gid_index = (uint8_t)index;
+		return index >= 0;
+	}
+	l->way = VERBS_WAY_TCP_IB;
+	l->gid_index = wanted > 0 ? (uint8_t)wanted : 0;
+	for (int i = 0; i < v->local_count; i++) {
+		if (v->locals[i].context == l->context && v->locals[i].port == l->port)
+			return false;
+	}
+	return true;
+}
+
+int gid_open_devices(struct verbs *v)
+{
+	int count = 0;
+	struct ibv_device **list = v->api->get_device_list(&count);
+
+	for (int i = 0; list && i < count && v->context_count < VERBS_CONTEXTS_MAX; i++) {
+		struct ibv_context *c;
+
+		if (list[i]->transport_type == IBV_TRANSPORT_IWARP)
+			continue; /* connects by RDMA CM alone */
+		c = v->api->open_device(list[i]);
+		if (c)
+			v->contexts[v->context_count++] = c;
+		else
+			log_info(v->env.log, "verbs: %s cannot be opened: %s", list[i]->name, strerror(errno));
+	}
+	if (list)
+		v->api->free_device_list(list);
+	if (v->context_count == 0)
+		return error_set(-ENODEV, "no RDMA device that can be connected by TCP exchange (iWARP needs verbs_connect=cm)");
+	return 0;
+}
+
+void gid_close_devices(struct verbs *v)
+{
+	while (v->context_count > 0)
+		v->api->close_device(v->contexts[--v->context_count]);
+}
+
+bool gid_local(struct verbs *v, struct verbs_local *l, const struct sockaddr *addr)
+{
+	for (int i = 0; i < v->context_count; i++) {
+		struct ibv_device_attr attr;
+
+		if (v->api->query_device(v->contexts[i], &attr))
+			continue;
+		for (uint8_t port = 1; port <= attr.phys_port_cnt; port++) {
+			*l = (struct verbs_local){.context = v->contexts[i], .port = port};
+			snprintf(l->device, sizeof(l->device), "%s", v->contexts[i]->device->name);
+			if (gid_port_fits(v, l, addr))
+				return true;
+		}
+	}
+	return false;
+}
