@@ -19,7 +19,7 @@ enum wire_kind {
 	WIRE_EAGER,       /* msg: a whole message; payload = head then body */
 	WIRE_EAGER_FIRST, /* msg: payload = struct wire_long, then the first bytes */
 	WIRE_EAGER_MORE,  /* ctl: the next bytes of the peer's open eager message; offset */
-	WIRE_RTS,         /* msg: payload = struct wire_long, then the transport's rma descriptors */
+	WIRE_RTS,         /* msg: payload = struct wire_long, then the transport's rma descriptors if WIRE_RMA, else the first bytes */
 	WIRE_CTS,         /* ctl: id = send, from = receive: stream it to me; payload = the transport's rma descriptors if WIRE_RMA */
 	WIRE_DATA,        /* ctl: id = receive, offset; payload */
 	WIRE_FIN,         /* ctl: id = send: taken (or dropped); complete it */

@@ -204,32 +204,38 @@ static void arrive_more(struct peer *p, const struct wire_hdr *hdr, const void *
 static void arrive_rts(struct peer *p, const struct wire_hdr *hdr, const void *payload)
 {
 	struct ibvx *ep = p->ep;
-	const void *desc = (const char *)payload + sizeof(struct wire_long);
-	size_t desc_bytes = hdr->len - sizeof(struct wire_long);
+	struct recv_rts rts = {.rest = (const char *)payload + sizeof(struct wire_long)};
 	struct recv_envelope e;
 	struct request *r;
 	struct umsg *u;
+	size_t rest;
 
 	if (!arrive_long(p, hdr, payload, &e))
 		return;
-	if (desc_bytes > WIRE_RMA_MAX) {
+	rest = hdr->len - sizeof(struct wire_long);
+	if (hdr->flags & WIRE_RMA)
+		rts.desc_bytes = rest;
+	else
+		rts.first_bytes = rest;
+	if (rts.desc_bytes > WIRE_RMA_MAX || (rts.first_bytes > 0 && rts.first_bytes >= e.head + e.body)) {
 		peer_broken(p, "an announcement of %u bytes", hdr->len);
 		return;
 	}
 	r = recv_match(ep, p, hdr->msg.context, e.tag);
 	if (r) {
-		flow_release(p, FLOW_ENVELOPE);
-		recv_rendezvous(ep, r, recv_accept(r, p, &e), desc, desc_bytes);
+		flow_release(p, flow_cost(rts.first_bytes));
+		recv_rendezvous(ep, r, recv_accept(r, p, &e), &rts);
 		return;
 	}
-	u = arrive_umsg(p, hdr, &e, desc_bytes);
+	u = arrive_umsg(p, hdr, &e, rest);
 	if (!u)
 		return;
 	if (!u->lost)
-		memcpy(u->payload, desc, desc_bytes);
+		memcpy(u->payload, rts.rest, rest);
 	u->rts = true;
-	u->desc_bytes = u->lost ? 0 : (uint8_t)desc_bytes;
-	u->cost = FLOW_ENVELOPE;
+	u->desc_bytes = u->lost ? 0 : (uint8_t)rts.desc_bytes;
+	u->at = rts.first_bytes;
+	u->cost = flow_cost(rts.first_bytes);
 	recv_store(ep, u);
 }
 

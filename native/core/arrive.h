@@ -25,8 +25,14 @@ int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e
 /* Queues an unexpected message and wakes those who probe. */
 void recv_store(struct ibvx *ep, struct umsg *u);
 
-/* r has matched an announcement: gets it, asks for the stream, or (error) declines it. */
-void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const void *desc, size_t desc_bytes);
+/* What an announcement carries behind the lengths: descriptors for a get, or the first bytes. */
+struct recv_rts {
+	const void *rest;
+	size_t desc_bytes, first_bytes; /* one of them is 0 */
+};
+
+/* r has matched an announcement: gets it, asks for the (rest of the) stream, or (error) declines it. */
+void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const struct recv_rts *rts);
 
 /* r, which has matched an announcement, asks its sender for a put or for the stream. */
 void recv_ask(struct request *r);

@@ -33,11 +33,11 @@ struct umsg {
 	int32_t context, tag;
 	uint64_t user;
 	size_t bytes[2];       /* head, body */
-	uint64_t at;           /* eager: bytes that have arrived */
+	uint64_t at;           /* bytes that have arrived; rts: the first bytes, if there are no descriptors */
 	size_t cost;           /* of the eager window */
 	uint32_t id;           /* the sender's request, for ACK, CTS, FIN */
 	bool sync;
-	bool rts;              /* a rendezvous: no payload here */
+	bool rts;              /* a rendezvous */
 	bool lost;             /* there was no memory for the payload: receiving it fails */
 	uint8_t desc_bytes;    /* rts: descriptors, in payload */
 	uint64_t payload[];

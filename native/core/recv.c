@@ -279,31 +279,32 @@ void recv_ask(struct request *r)
 	const struct transport_ops *ops = p->transport->ops;
 
 	request_set_state(r, REQ_FILLING);
-	r->at = 0;
-	r->wants_put = ops->put_pays && ops->put_pays(p->transport, p->rank, request_total(r)) &&
+	r->wants_put = r->at == 0 && ops->put_pays && ops->put_pays(p->transport, p->rank, request_total(r)) &&
 		       (!r->heap || heap_stage(r));
 	peer_owe(r, WIRE_CTS);
 }
 
-void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const void *desc, size_t desc_bytes)
+void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const struct recv_rts *rts)
 {
 	struct peer *p = r->peer;
 	size_t total = request_total(r);
 
 	p->rndv_in++;
+	r->at = rts->first_bytes;
 	if (error || total == 0) {
 		peer_owe(r, WIRE_FIN);
 		complete_request(ep, r, error);
 		return;
 	}
-	if (desc_bytes > 0 && !p->no_get && p->transport->ops->get_pays(p->transport, p->rank, total)) {
+	if (rts->desc_bytes > 0 && !p->no_get && p->transport->ops->get_pays(p->transport, p->rank, total)) {
 		request_set_state(r, REQ_GETTING);
-		if (recv_start_get(r, desc, desc_bytes) == 0) {
+		if (recv_start_get(r, rts->rest, rts->desc_bytes) == 0) {
 			p->gets++;
 			return;
 		}
 	}
-	recv_ask(r);
+	recv_ask(r); /* and while the sender sees to it: */
+	request_write(r, 0, rts->rest, rts->first_bytes);
 }
 
 /* The tail of a fragmented message that was unexpected so far goes to r from now on. */
@@ -355,8 +356,12 @@ void recv_extracted(struct ibvx *ep, struct request *r, struct umsg *u)
 	} else if (p->state != PEER_OPEN) {
 		complete_request(ep, r, p->state == PEER_CLOSED ? -EPIPE : p->fail_code);
 	} else {
+		struct recv_rts rts = {u->payload, u->desc_bytes, u->at};
+
+		if (u->lost && u->at > 0 && !error)
+			error = -ENOMEM;
 		flow_release(p, u->cost);
-		recv_rendezvous(ep, r, error, u->payload, u->desc_bytes);
+		recv_rendezvous(ep, r, error, &rts);
 	}
 	free(u);
 }

@@ -175,32 +175,52 @@ static int send_eager_more(struct request *r)
 	return rc;
 }
 
+/* How many of the first bytes the announcement carries, so that the receiver has work until CTS has brought more: none
+ * if they would be all, if credit is short, if the memory is out of reach or to be moved in one piece. */
+static size_t send_first_bytes(const struct request *r)
+{
+	const struct peer *p = r->peer;
+	const struct transport_ops *ops = p->transport->ops;
+	size_t total = request_total(r);
+	size_t first = send_piece_bytes(p, total) - sizeof(struct wire_long);
+
+	if (first >= total || (r->heap && !heap_address(r)) || !flow_allows_eager(p, first) ||
+	    (ops->put_pays && ops->put_pays(p->transport, p->rank, total)))
+		return 0;
+	return first;
+}
+
 static int send_announce(struct request *r)
 {
 	struct peer *p = r->peer;
 	const struct transport_ops *ops = p->transport->ops;
 	struct wire_long lng = {r->bytes[0], r->bytes[1]};
-	unsigned char desc[WIRE_RMA_MAX];
 	const void *base[2] = {r->base[0], r->base[1]};
+	size_t first = send_first_bytes(r);
 	struct transport_slot slot;
 	int desc_bytes = 0;
+	char *rest;
 	int rc;
 
-	rc = ops->reserve(p->transport, p->rank, sizeof(lng) + sizeof(desc), &slot);
+	rc = ops->reserve(p->transport, p->rank, sizeof(lng) + (first > WIRE_RMA_MAX ? first : WIRE_RMA_MAX), &slot);
 	if (rc < 0)
 		return rc;
+	rest = (char *)slot.payload + sizeof(lng);
 	if (ops->expose && request_total(r) > 0 && !r->heap)
-		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), TRANSPORT_GET, base, r->bytes, desc);
-	if (desc_bytes < 0)
-		desc_bytes = 0; /* streaming needs no description */
+		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), TRANSPORT_GET, base, r->bytes, rest);
 	r->exposed = desc_bytes > 0;
-	send_header(slot.hdr, WIRE_RTS, sizeof(lng) + (size_t)desc_bytes, r);
-	if (desc_bytes > 0)
+	if (r->exposed)
+		first = 0;
+	else
+		desc_bytes = 0; /* streaming needs no description */
+	send_header(slot.hdr, WIRE_RTS, sizeof(lng) + (size_t)desc_bytes + first, r);
+	if (r->exposed)
 		slot.hdr->flags |= WIRE_RMA;
 	memcpy(slot.payload, &lng, sizeof(lng));
-	memcpy((char *)slot.payload + sizeof(lng), desc, (size_t)desc_bytes);
+	request_read(r, 0, rest, first);
 	ops->commit(p->transport, p->rank, &slot);
-	p->credit -= FLOW_ENVELOPE;
+	r->at = first;
+	p->credit -= (int64_t)flow_cost(first);
 	p->rndv_out++;
 	list_remove(&r->link);
 	request_set_state(r, REQ_WAIT_CTS);
@@ -250,7 +270,6 @@ static struct request *send_of(struct peer *p, const struct wire_hdr *hdr, const
 static void send_stream_start(struct request *r)
 {
 	request_set_state(r, REQ_STREAMING);
-	r->at = 0;
 	list_append(&r->peer->streams, &r->link);
 	peer_flush(r->peer);
 }
