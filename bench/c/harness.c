@@ -16,6 +16,7 @@
 #define SAMPLES_LIMIT_NS 10000000000
 #define PAGE_BYTES 4096
 #define TIME_LIMIT_S 900
+#define SEEK_LIMIT_NS 1200000000 /* for the samples of one operation and size */
 
 struct run {
 	struct layer *layer;
@@ -69,6 +70,8 @@ static int follow(struct run *run)
 		if (command.op == STAGE_PROBE) {
 			if (run->layer->rank == 1)
 				stage_follow(&run->stage);
+		} else if (command.op == STAGE_NAP) {
+			stage_nap();
 		} else {
 			if (op_kinds[command.op].of_all)
 				stage_gather(&run->stage);
@@ -164,6 +167,26 @@ static bool agree(const struct options *options, double before, double after)
 	       before < AGREE * after && after < AGREE * before && before < options->busy_above_ns;
 }
 
+/* The probe before a sample: of the state that is sought, or negative when it does not come in time. */
+static double seek(struct run *run, enum stage_op op, int64_t deadline)
+{
+	const struct options *options = run->options;
+	double distance;
+
+	for (;;) {
+		distance = probe(run, op);
+		if (options->seek == SEEK_ANY || op_kinds[op].unprobed || options->keep_all)
+			return distance;
+		if (distance < options->busy_above_ns &&
+		    (distance < options->near_below_ns) == (options->seek == SEEK_NEAR))
+			return distance;
+		if (stage_now_ns() > deadline)
+			return -1;
+		stage_say(&run->stage, &(struct stage_command){.op = STAGE_NAP});
+		stage_nap();
+	}
+}
+
 static int take_samples(struct run *run, const struct stage_command *command, struct series *series)
 {
 	const struct options *options = run->options;
@@ -173,8 +196,11 @@ static int take_samples(struct run *run, const struct stage_command *command, st
 	for (int tries = 0; series->count < wanted && tries < wanted * TRIES_PER_SAMPLE &&
 			    stage_now_ns() - start < SAMPLES_LIMIT_NS;
 	     tries++) {
-		double before = probe(run, command->op), value = timed(run, command), after;
+		double before = seek(run, command->op, start + SEEK_LIMIT_NS), value, after;
 
+		if (before < 0)
+			break;
+		value = timed(run, command);
 		if (value < 0 && command->op != STAGE_EXPOSED)
 			return 1;
 		after = probe(run, command->op);

@@ -7,7 +7,8 @@
  * For every operation, size and parameter: a warm-up, then samples of some milliseconds.  Before and after each sample
  * the probe of stage.h runs; a sample counts only if both probes say the same, and belongs to the
  * state that they name: "near" or "far" (or "busy", and is dropped: others used the processors).  The report gives the
- * median for each state.
+ * median for each state.  With --seek only samples of one state are taken: while the probe says the other, all ranks sleep
+ * for a moment and try again, up to a limit.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -49,6 +50,7 @@ struct options {
 	const char *json;
 	bool quiet, no_heading;
 	bool keep_all; /* --no-probe */
+	enum seek { SEEK_ANY, SEEK_NEAR, SEEK_FAR } seek;
 };
 
 #define HARNESS_OPTIONS "s:o:w:n:m:W:j:q"

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 
-enum { OPT_PROBE_MS = 256, OPT_NEAR_BELOW, OPT_BUSY_ABOVE, OPT_NO_PROBE };
+enum { OPT_PROBE_MS = 256, OPT_NEAR_BELOW, OPT_BUSY_ABOVE, OPT_NO_PROBE, OPT_SEEK };
 
 const char harness_usage[] =
 	"  -s, --sizes LIST       bytes, such as 0,8,1k,64k,1m (default 0 to 16m)\n"
@@ -26,7 +26,9 @@ const char harness_usage[] =
 	"      --near-below NS    a probe below this is \"near\" (default 130)\n"
 	"      --busy-above NS    a probe above this drops its sample: others use the processors (default "
 	"600)\n"
-	"      --no-probe         take every sample, in state \"any\"\n";
+	"      --no-probe         take every sample, in state \"any\"\n"
+	"      --seek STATE       near or far: try for some time to get samples of this state, take no "
+	"others\n";
 
 static const struct option own_options[] = {
 	{"sizes", required_argument, NULL, 's'},
@@ -41,6 +43,7 @@ static const struct option own_options[] = {
 	{"near-below", required_argument, NULL, OPT_NEAR_BELOW},
 	{"busy-above", required_argument, NULL, OPT_BUSY_ABOVE},
 	{"no-probe", no_argument, NULL, OPT_NO_PROBE},
+	{"seek", required_argument, NULL, OPT_SEEK},
 	{NULL, 0, NULL, 0},
 };
 
@@ -129,6 +132,12 @@ int harness_option(struct options *options, int c, const char *value)
 		options->busy_above_ns = (double)n;
 		break;
 	case OPT_NO_PROBE: options->keep_all = true; break;
+	case OPT_SEEK:
+		options->seek = !strcmp(value, "near")  ? SEEK_NEAR
+				: !strcmp(value, "far") ? SEEK_FAR
+							: SEEK_ANY;
+		n = options->seek ? 0 : -1;
+		break;
 	default: return -1;
 	}
 	return n < 0 ? -1 : 0;

@@ -100,7 +100,7 @@ void report_series(const struct layer *layer, const struct options *options, con
 			part.discarded = 0; /* told once */
 		}
 	}
-	if (!series->count)
+	if (!series->count && options->seek == SEEK_ANY)
 		fprintf(stderr, "bench: %s: %s of %zu bytes: no sample between two equal probes\n",
 			layer->tool, op_kinds[series->op].name, series->bytes);
 	free(sorted);

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #define SPINS_BEFORE_YIELD 20000
-#define NAP_NS 100000
+#define DOZE_NS 100000
+#define NAP_NS 20000000
 #define BALL_OVER UINT64_MAX
 
 static void relax(void)
@@ -116,12 +117,12 @@ void stage_say(struct stage *stage, const struct stage_command *command)
 
 struct stage_command stage_hear(struct stage *stage)
 {
-	static const struct timespec nap = {.tv_nsec = NAP_NS};
+	static const struct timespec doze = {.tv_nsec = DOZE_NS};
 	int spins = 0;
 
 	while (atomic_load_explicit(&stage->board->turn, memory_order_acquire) == stage->turn) {
 		if (stage->rank > 1)
-			nanosleep(&nap, NULL); /* leaves the processor to ranks 0 and 1 and their probe */
+			nanosleep(&doze, NULL); /* leaves the processor to ranks 0 and 1 and their probe */
 		else if (++spins < SPINS_BEFORE_YIELD)
 			relax();
 		else
@@ -192,6 +193,11 @@ void stage_follow(struct stage *stage)
 	for (uint64_t throws = 0; catch_ball(board, 2 * throws + 1) != BALL_OVER; throws++)
 		atomic_store_explicit(&board->ball, 2 * throws + 2, memory_order_release);
 	atomic_store_explicit(&board->ball, 0, memory_order_release);
+}
+
+void stage_nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
 void stage_pin(int rank)

@@ -42,6 +42,7 @@ enum stage_op {
 	STAGE_MEMORY,
 	STAGE_OPS,
 	STAGE_PROBE = STAGE_OPS,
+	STAGE_NAP,
 	STAGE_END
 };
 
@@ -100,6 +101,9 @@ int64_t stage_take_sum(struct stage *stage);
 /* Half round trip of a cache line in ns: rank 0 leads for duration_ns, rank 1 follows until that is over. */
 double stage_probe(struct stage *stage, int64_t duration_ns);
 void stage_follow(struct stage *stage);
+
+/* Sleeps for some milliseconds; what the host makes of an idle machine decides on near or far. */
+void stage_nap(void);
 
 int64_t stage_now_ns(void);
 /* Pins the caller to the rank-th processor it may use, or to each in turn if there are fewer. */

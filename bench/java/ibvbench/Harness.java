@@ -13,6 +13,8 @@ final class Harness {
 	private static final long WARMUP_LIMIT_NS = 5_000_000_000L;
 	private static final long SAMPLES_LIMIT_NS = 10_000_000_000L;
 
+	private static final long SEEK_LIMIT_NS = 1_200_000_000L;
+
 	private final Layer layer;
 	private final Options options;
 	private final Stage stage;
@@ -65,6 +67,8 @@ final class Harness {
 				if (stage.command().op.ofAll())
 					stage.gather();
 				perform(stage.command());
+			} else if (word == Stage.Word.NAP) {
+				Stage.nap();
 			} else if (layer.rank() == 1) {
 				stage.follow();
 			}
@@ -198,6 +202,20 @@ final class Harness {
 			&& after <= AGREE * before && before < options.busyAboveNs;
 	}
 
+	/** The probe before a sample: of the state that is sought, or negative when it does not come in time. */
+	private double seek(Op op, long deadline) throws InterruptedException {
+		for (;;) {
+			double distance = probe(op);
+			if (options.seek == null || options.keepAll || op.unprobed())
+				return distance;
+			if (distance < options.busyAboveNs && distance < options.nearBelowNs == options.seek.equals("near"))
+				return distance;
+			if (System.nanoTime() - deadline > 0)
+				return -1;
+			stage.sayNap();
+		}
+	}
+
 	private void measure(Command what) throws Exception {
 		List<Report.Sample> samples = new ArrayList<>();
 		int discarded = 0;
@@ -208,7 +226,9 @@ final class Harness {
 		long start = System.nanoTime();
 		for (int tries = 0; samples.size() < wanted && tries < wanted * TRIES_PER_SAMPLE
 			&& System.nanoTime() - start < SAMPLES_LIMIT_NS; tries++) {
-			double before = probe(what.op);
+			double before = seek(what.op, start + SEEK_LIMIT_NS);
+			if (before < 0)
+				break;
 			double value = timed(command);
 			double after = probe(what.op);
 			if (agree(before, after))

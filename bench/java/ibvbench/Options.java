@@ -8,7 +8,7 @@ import java.util.Locale;
 /** The command line: the options of bench_ibvx that apply, and the level. */
 final class Options {
 	static final String USAGE = "options: --level mpi|xdev|natives  --sizes 0,8,64k,1m  --op LIST  --warmup N  --samples N\n"
-		+ "  --sample-ms N  --window N  --json FILE  --quiet  --probe-ms N  --near-below NS  --busy-above NS  --no-probe";
+		+ "  --sample-ms N  --window N  --json FILE  --quiet  --probe-ms N  --near-below NS  --busy-above NS  --no-probe  --seek near|far";
 
 	String level = "mpi";
 	List<Integer> sizes = numbers("0,1,8,64,256,1k,4k,16k,64k,128k,256k,1m,4m,16m", ",");
@@ -23,6 +23,8 @@ final class Options {
 	String json;
 	boolean quiet;
 	boolean keepAll;
+	/** The only state to take samples of, or null. */
+	String seek;
 
 	/**
 	 * Parses.
@@ -55,6 +57,11 @@ final class Options {
 		case "--samples": samples = number(value); break;
 		case "--sample-ms": sampleNs = number(value) * 1_000_000L; break;
 		case "--window": window = number(value); break;
+		case "--seek":
+			if (!List.of("near", "far").contains(value))
+				throw new IllegalArgumentException("--seek takes near or far; not \"" + value + "\"");
+			seek = value;
+			break;
 		case "--json": json = value; break;
 		case "--probe-ms": probeNs = number(value) * 1_000_000L; break;
 		case "--near-below": nearBelowNs = number(value); break;

@@ -50,7 +50,7 @@ final class Report {
 			(any || sample.probeNs < options.nearBelowNs ? near : far).add(sample);
 		state(what, any ? "any" : "near", near, discarded);
 		state(what, "far", far, near.isEmpty() ? discarded : 0); // told once
-		if (samples.isEmpty())
+		if (samples.isEmpty() && options.seek == null)
 			System.err.println("bench: " + device + ": " + what.op.text() + " of " + what.bytes
 				+ " bytes: no sample between two equal probes");
 	}

@@ -19,6 +19,7 @@ final class Stage {
 	/** Instead of an operation in a command. */
 	private static final int PROBE = -1;
 	private static final int END = -2;
+	private static final int NAP = -3;
 
 	private static final VarHandle WORD = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
 	private static final int BYTES = 4096;
@@ -31,10 +32,11 @@ final class Stage {
 	private static final int SUM = 1536;
 	private static final long OVER = -1;
 	private static final int SPINS_BEFORE_YIELD = 20000;
-	private static final long NAP_NS = 100_000;
+	private static final long DOZE_NS = 100_000;
+	private static final long NAP_MS = 20;
 
 	/** What a follower hears. */
-	enum Word { COMMAND, PROBE, END }
+	enum Word { COMMAND, PROBE, NAP, END }
 
 	private final ByteBuffer memory;
 	private final int rank;
@@ -124,12 +126,23 @@ final class Stage {
 		say(END, null);
 	}
 
+	/** Sleeps for a moment: what the host makes of an idle machine decides on near or far. */
+	static void nap() throws InterruptedException {
+		Thread.sleep(NAP_MS);
+	}
+
+	/** Rank 0: everybody naps. */
+	void sayNap() throws InterruptedException {
+		say(NAP, null);
+		nap();
+	}
+
 	/** What to do next; command() tells more. */
 	Word hear() {
 		int spins = 0;
 		while ((long) WORD.getAcquire(memory, TURN) == turn) {
 			if (rank > 1)
-				LockSupport.parkNanos(NAP_NS); // leaves the processor to ranks 0 and 1 and their probe
+				LockSupport.parkNanos(DOZE_NS); // leaves the processor to ranks 0 and 1 and their probe
 			else if (++spins < SPINS_BEFORE_YIELD)
 				Thread.onSpinWait();
 			else
@@ -138,7 +151,7 @@ final class Stage {
 		turn++;
 		int op = memory.getInt(COMMAND);
 		if (op < 0)
-			return op == END ? Word.END : Word.PROBE;
+			return op == END ? Word.END : op == NAP ? Word.NAP : Word.PROBE;
 		heard = new Command(Op.values()[op], Command.Phase.values()[memory.getInt(COMMAND + 4)], memory.getInt(COMMAND + 8),
 			memory.getInt(COMMAND + 12), memory.getLong(COMMAND + 16), memory.getLong(COMMAND + 24));
 		return Word.COMMAND;

@@ -83,23 +83,52 @@ def plan(args):
     return options, sections
 
 
-def measure(args, options, sections, runner, contestants, pairs):
-    """Rounds of all sections; returns how many."""
-    start = time.monotonic()
-    longest = 0.0
-    rounds = args.rounds or options.rounds
-    for number in range(rounds):
-        begun = time.monotonic()
-        if number and args.rounds is None and begun - start + longest > options.budget_s:
-            return number
-        for section in sections:
-            if number % section.every == 0:
-                for contestant in contestants:
-                    runner.run(contestant, section, options, pairs[number % len(pairs)])
-        longest = max(longest, time.monotonic() - begun)
+class Clock:
+    """The time that a comparison may take."""
+
+    def __init__(self, args, options):
+        self._start = time.monotonic()
+        self._rounds = args.rounds
+        self._options = options
+        self._longest = 0.0
+        self.cut_short = None
+
+    def elapsed(self):
+        return time.monotonic() - self._start
+
+    def another(self, number):
+        """Whether a round may begin."""
+        if self._rounds:
+            return number < self._rounds
+        return number < self._options.rounds and (
+            number == 0 or self.elapsed() + self._longest <= self._options.budget_s)
+
+    def is_over(self, number):
+        """Whether nothing more may start in this round."""
+        if self._rounds or self.elapsed() < self._options.limit_s:
+            return False
+        self.cut_short = "Round %d was cut short after %.0f s: this machine is too slow or too busy for all of it." % (
+            number + 1, self.elapsed())
+        return True
+
+    def round_took(self, seconds):
+        self._longest = max(self._longest, seconds)
+
+
+def measure(args, clock, sections, runner, contestants, options, pairs):
+    """Rounds of all sections; returns how many began."""
+    number = 0
+    while clock.another(number):
+        begun = clock.elapsed()
+        for section, contestant in ((s, c) for s in sections if number % s.every == 0 for c in contestants):
+            if clock.is_over(number):
+                return number + 1
+            runner.run(contestant, section, options, pairs[number % len(pairs)])
+        clock.round_took(clock.elapsed() - begun)
+        number += 1
         if args.verbose or sys.stderr.isatty():
-            print("bench/run: round %d is done after %.0f s" % (number + 1, time.monotonic() - start), file=sys.stderr)
-    return rounds
+            print("bench/run: round %d is done after %.0f s" % (number, clock.elapsed()), file=sys.stderr)
+    return number
 
 
 def main(argv):
@@ -117,20 +146,20 @@ def main(argv):
     options, sections = plan(args)
     cpus = sorted(os.sched_getaffinity(0))
     results = Results()
-    started = time.monotonic()
+    clock = Clock(args, options)
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="ibvx-bench-") as folder:
         pairs, where = placement.choose(places.program("bench_floor"), folder)
         print("%s; load %.1f\n%s" % (report.machine(cpus), load, where), flush=True)
         runner = Runner(results, places, folder, args.verbose)
-        rounds = measure(args, options, sections, runner, contestants, pairs)
+        rounds = measure(args, clock, sections, runner, contestants, options, pairs)
     if args.mode == "demo":
         print("\n".join(tables.demo(results, args.markdown)))
     else:
         facts = {"processors": min(2, len(cpus)), "lines": [
             "%s. Load before: %.1f." % (report.machine(cpus), load), where[0].upper() + where[1:] + ".",
             "`%s`, %d round%s, %.0f s." % (shlex.join(["bench/run", *argv]), rounds, "" if rounds == 1 else "s",
-                                           time.monotonic() - started)]}
+                                           clock.elapsed())] + ([clock.cut_short] if clock.cut_short else [])}
         print("\n".join(report.text(results, contestants, absent if not args.only else [], facts, args.markdown)))
         if args.out:
             print("\n".join(report.write(results, contestants, absent, facts, args.out)))

@@ -14,6 +14,7 @@ class Section:
     ops: str  # for --op
     only: tuple = ()  # contestants, empty: all
     every: int = 1  # runs in each so-many-th round
+    seek: str = ""  # take samples of this state only, and try for some time to get them
     whole_job: bool = False  # the time from start to end of the job is a result too
 
     def ops_for(self, contestant):
@@ -40,6 +41,7 @@ class Options:
     sizes: str
     rounds: int
     budget_s: float  # no round begins that would not end within it
+    limit_s: float  # and no contestant starts after it, however slow the machine is
     samples: int
     sample_ms: int
     warmup: int = 20000
@@ -47,20 +49,22 @@ class Options:
     no_probe: bool = False
     perftest_samples: int = 3
 
-    def harness(self, ops, contestant):
-        del contestant
+    def harness(self, ops, seek):
         options = ["--sizes", self.sizes, "--op", ops, "--samples", str(self.samples), "--sample-ms", str(self.sample_ms),
                    "--warmup", str(self.warmup), "--window", str(self.window), "--quiet"]
-        return options + (["--no-probe"] if self.no_probe else [])
+        return options + (["--no-probe"] if self.no_probe else ["--seek", seek] if seek else [])
 
 
 JOBS = ("ibvx", "mpi-ibvdev", "mpi-niodev", "openmpi", "mpich")  # those that run with any number of ranks
 PAIR = "latency,bandwidth=1k/8k/64k/512k/4m,bibandwidth=64k/1m,rate,posted,unexpected,exchange,exposed"
 COLLECTIVES = "barrier,bcast,allgather,alltoall,allreduce,reduce"
 
+TARGETS = "latency=8/64k/1m/16m,rate"  # the far state is the rarer one on virtual machines
+
 MODES = {
-    "full": (Options("1,8,64,512,4k,16k,64k,128k,256k,1m,4m,16m", 8, 780, 5, 10), [
+    "full": (Options("1,8,64,512,4k,16k,64k,128k,256k,1m,4m,16m", 8, 780, 840, 5, 10), [
         Section(2, PAIR),
+        Section(2, TARGETS, seek="far"),
         Section(2, "threads", JOBS, every=2),
         Section(2, COLLECTIVES, JOBS, every=2),
         Section(4, "barrier,allreduce=8,pairs,step,idle", JOBS, every=2),
@@ -70,12 +74,12 @@ MODES = {
         Section(4, "memory", JOBS, every=4, whole_job=True),
         Section(8, "memory", JOBS, every=4, whole_job=True),
     ]),
-    "quick": (Options("8,1k,64k,1m", 2, 70, 4, 8, warmup=10000, perftest_samples=2), [
+    "quick": (Options("8,1k,64k,1m", 2, 80, 100, 4, 8, warmup=10000, perftest_samples=2), [
         Section(2, "latency,rate"),
         Section(4, "barrier,allreduce=8", ("ibvx", "mpi-ibvdev", "mpi-niodev", "openmpi")),
     ]),
-    "demo": (Options("8,1k,64k,1m", 2, 30, 9, 15, no_probe=True), [Section(2, "latency", ("mpi-ibvdev", "mpi-niodev"))]),
-    "smoke": (Options("0,8,100k", 1, 600, 2, 1, warmup=20, window=4, no_probe=True, perftest_samples=1), [
+    "demo": (Options("8,1k,64k,1m", 2, 30, 120, 9, 15, no_probe=True), [Section(2, "latency", ("mpi-ibvdev", "mpi-niodev"))]),
+    "smoke": (Options("0,8,100k", 1, 600, 600, 2, 1, warmup=20, window=4, no_probe=True, perftest_samples=1), [
         Section(2, "latency,bandwidth,bibandwidth=100k,rate,posted@1/100,unexpected@1/100,exchange=64k,exposed=64k,"
                    "threads@1/2,idle@20," + COLLECTIVES),
         Section(3, "barrier,bcast=1k,alltoall=1k,pairs,step@50", JOBS),
