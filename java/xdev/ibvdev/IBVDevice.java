@@ -443,7 +443,7 @@ public final class IBVDevice implements Device {
 			long handle = Native.peek(endpoint);
 			if (Native.failed(handle))
 				throw Errors.of("peek");
-			IBVRequest request = pending.find(handle);
+			IBVRequest request = (IBVRequest) pending.find(handle);
 			if (request != null)
 				return request;
 		}

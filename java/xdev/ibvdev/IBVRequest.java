@@ -25,7 +25,7 @@ import xdev.XDevException;
  * Completion handlers run exactly once, in iwait, in the thread that called it. An operation that has failed is complete: iwait and
  * itest throw, every time.
  */
-public final class IBVRequest extends Request {
+public final class IBVRequest extends Request implements PendingRequest {
 	private static final int PENDING = 0;
 	private static final int BUSY = 1;
 	private static final int DONE = 2;
@@ -51,8 +51,8 @@ public final class IBVRequest extends Request {
 	/** Slot and generation; set once, before anybody else sees this object. */
 	long handle;
 	/** Both are those of PendingRequests. */
-	IBVRequest next;
-	volatile boolean consumed;
+	private PendingRequest next;
+	private volatile boolean consumed;
 	private final boolean receive;
 	/** For the text of an error. */
 	private final int peer;
@@ -246,8 +246,34 @@ public final class IBVRequest extends Request {
 		device.deliver(buffer, status, result);
 	}
 
+	@Override
+	public long handle() {
+		return handle;
+	}
+
+	@Override
+	public PendingRequest next() {
+		return next;
+	}
+
+	@Override
+	public void setNext(PendingRequest request) {
+		next = request;
+	}
+
+	@Override
+	public boolean consumed() {
+		return consumed;
+	}
+
+	@Override
+	public void setConsumed() {
+		consumed = true;
+	}
+
 	/** The endpoint is gone, or the operation never began: lets go of the memory, now or when the thread at work leaves. */
-	void abandon() {
+	@Override
+	public void abandon() {
 		for (;;) {
 			int now = state;
 			if (now == DONE || now == COMPLETE)

@@ -11,12 +11,12 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  * <p>No locks but for growing. A slot belongs to one request at a time, but a request that has just been consumed may
  * leave after the slot's next owner has arrived: so it leaves by compare-and-set.
  */
-final class PendingRequests {
+public final class PendingRequests {
 	private static final int CHUNK_BITS = 8;
 	private static final int CHUNK = 1 << CHUNK_BITS;
 
 	private static final class Chunk {
-		final AtomicReferenceArray<IBVRequest> requests = new AtomicReferenceArray<>(CHUNK);
+		final AtomicReferenceArray<PendingRequest> requests = new AtomicReferenceArray<>(CHUNK);
 		/** The handle that came into the slot last; at first one older than any. */
 		final AtomicLongArray latest = new AtomicLongArray(CHUNK);
 
@@ -28,10 +28,10 @@ final class PendingRequests {
 
 	private volatile Chunk[] chunks = new Chunk[0];
 	/**
-	 * Requests for which the heap had no chunk, linked by IBVRequest.next: the operation runs already, so they must be
+	 * Requests for which the heap had no chunk, linked by PendingRequest.next: the operation runs already, so they must be
 	 * kept. At most one of a slot, the latest, which stays when it has been consumed.
 	 */
-	private volatile IBVRequest homeless;
+	private volatile PendingRequest homeless;
 
 	private static int slot(long handle) {
 		return (int) handle & 0x7fffffff;
@@ -56,26 +56,26 @@ final class PendingRequests {
 		return present[index];
 	}
 
-	private synchronized void addHomeless(IBVRequest request) {
-		IBVRequest before = findHomeless(slot(request.handle));
+	private synchronized void addHomeless(PendingRequest request) {
+		PendingRequest before = findHomeless(slot(request.handle()));
 		if (before != null)
 			unlink(before);
-		request.next = homeless;
+		request.setNext(homeless);
 		homeless = request;
 	}
 
-	private void unlink(IBVRequest request) {
+	private void unlink(PendingRequest request) {
 		if (homeless == request)
-			homeless = request.next;
-		for (IBVRequest r = homeless; r != null; r = r.next)
-			if (r.next == request)
-				r.next = request.next;
+			homeless = request.next();
+		for (PendingRequest r = homeless; r != null; r = r.next())
+			if (r.next() == request)
+				r.setNext(request.next());
 	}
 
-	private synchronized IBVRequest findHomeless(int slot) {
-		IBVRequest r = homeless;
-		while (r != null && slot(r.handle) != slot)
-			r = r.next;
+	private synchronized PendingRequest findHomeless(int slot) {
+		PendingRequest r = homeless;
+		while (r != null && slot(r.handle()) != slot)
+			r = r.next();
 		return r;
 	}
 
@@ -84,9 +84,13 @@ final class PendingRequests {
 		return (int) (latest >>> 32) - (int) (handle >>> 32) >= 0;
 	}
 
-	/** Enters a request whose handle has just come from the library. Never fails. */
-	void add(IBVRequest request) {
-		int slot = slot(request.handle);
+	/**
+	 * Enters a request whose handle has just come from the library. Never fails.
+	 *
+	 * @param request not entered before
+	 */
+	public void add(PendingRequest request) {
+		int slot = slot(request.handle());
 		Chunk chunk = chunk(slot);
 		if (chunk == null) {
 			try {
@@ -97,36 +101,43 @@ final class PendingRequests {
 			}
 		}
 		chunk.requests.setRelease(slot & CHUNK - 1, request);
-		chunk.latest.setRelease(slot & CHUNK - 1, request.handle);
+		chunk.latest.setRelease(slot & CHUNK - 1, request.handle());
 	}
 
-	/** Takes out a request that the library has consumed. */
-	void remove(IBVRequest request) {
-		int slot = slot(request.handle);
+	/**
+	 * Takes out a request that the library has consumed.
+	 *
+	 * @param request entered before
+	 */
+	public void remove(PendingRequest request) {
+		int slot = slot(request.handle());
 		Chunk chunk = chunk(slot);
 		if (chunk != null)
 			chunk.requests.compareAndSet(slot & CHUNK - 1, request, null);
-		request.consumed = true;
+		request.setConsumed();
 	}
 
 	/**
 	 * The request of a handle that peek gave, or null if another thread has consumed it in the meantime.
 	 * The library knows a handle a moment before add() does: then this waits for the thread that is about to add it.
+	 *
+	 * @param handle of a request of the library
+	 * @return the request, or null
 	 */
-	IBVRequest find(long handle) {
+	public PendingRequest find(long handle) {
 		int slot = slot(handle);
 		int index = slot & CHUNK - 1;
 		for (int spins = 0;; spins++) {
 			Chunk chunk = chunk(slot);
 			long latest = chunk == null ? -1 : chunk.latest.getAcquire(index);
-			IBVRequest request = chunk == null ? null : chunk.requests.getAcquire(index);
-			if (request != null && request.handle == handle)
+			PendingRequest request = chunk == null ? null : chunk.requests.getAcquire(index);
+			if (request != null && request.handle() == handle)
 				return request;
 			if (chunk != null && reached(latest, handle))
 				return null;
 			request = homeless == null ? null : findHomeless(slot);
-			if (request != null && reached(request.handle, handle))
-				return request.handle == handle && !request.consumed ? request : null;
+			if (request != null && reached(request.handle(), handle))
+				return request.handle() == handle && !request.consumed() ? request : null;
 			if (spins < 100)
 				Thread.onSpinWait();
 			else
@@ -135,17 +146,17 @@ final class PendingRequests {
 	}
 
 	/** Releases what abandoned requests hold, once the endpoint is gone. */
-	void abandonAll() {
-		IBVRequest alone;
+	public void abandonAll() {
+		PendingRequest alone;
 		synchronized (this) {
 			alone = homeless;
 			homeless = null;
 		}
-		for (; alone != null; alone = alone.next)
+		for (; alone != null; alone = alone.next())
 			alone.abandon();
 		for (Chunk chunk : chunks) {
 			for (int i = 0; i < CHUNK; i++) {
-				IBVRequest request = chunk.requests.getAndSet(i, null);
+				PendingRequest request = chunk.requests.getAndSet(i, null);
 				if (request != null)
 					request.abandon();
 			}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+package xxdev.ibvdev;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import xdev.ibvdev.ResultBlock;
+import xxdev.Status;
+import xxdev.XXDevException;
+
+/** Objects or a String that have come, as bytes. */
+final class Arrival {
+	final int source;
+	final byte[] message;
+	private final int tag;
+	private final long word;
+
+	private Arrival(int source, int tag, long word, byte[] message) {
+		this.source = source;
+		this.tag = tag;
+		this.word = word;
+		this.message = message;
+	}
+
+	/** Takes the message over from the library, which frees it. */
+	static Arrival of(String operation, int context, Place place, ResultBlock result) {
+		long word = result.user();
+		long bytes = result.bytes();
+		int source = result.source();
+		int tag = result.tag();
+		int code = Word.code(word);
+		boolean known = code == Word.OBJECT || code == Word.STRING;
+		int count = known ? Word.count(word) : 0;
+		if (!known || count < 0 || count > place.count) {
+			Native.release(result.body());
+			throw new XXDevException(Texts.operation(operation, "from", source, tag, context) + ": " + Texts.mismatch(word, bytes, place));
+		}
+		byte[] message = result.body() == 0 ? new byte[0] : Native.body(result.body(), (int) bytes);
+		return new Arrival(source, tag, word, message);
+	}
+
+	private boolean isString() {
+		return Word.code(word) == Word.STRING;
+	}
+
+	/** Is all here that the message needs? Blocks for it if it may. */
+	boolean ready(IBVDevice device, long endpoint, boolean block) {
+		return isString() || device.codec().ready(endpoint, source, message, block);
+	}
+
+	/** Puts the objects in their place; they are ready. */
+	Status deliver(IBVDevice device, String operation, int context, Place place) {
+		String what = Texts.operation(operation, "from", source, tag, context);
+		Object[] objects = isString() ? new Object[] {text()} : device.codec().unpack(what, source, message, Word.count(word));
+		Object[] target = (Object[]) place.buf;
+		Class<?> element = target.getClass().getComponentType();
+		for (Object object : objects)
+			if (object != null && !element.isInstance(object))
+				throw new XXDevException(what + ": the message holds a " + object.getClass().getTypeName() + ", the receive has " + place.text()
+					+ "; the message is gone, the buffer is unchanged");
+		System.arraycopy(objects, 0, target, place.from, objects.length);
+		return device.status(source, tag, word, message.length);
+	}
+
+	private String text() {
+		if (!Word.wide(word))
+			return new String(message, StandardCharsets.ISO_8859_1);
+		return ByteBuffer.wrap(message).order(ByteOrder.nativeOrder()).asCharBuffer().toString();
+	}
+
+	/** What a String is sent as: a byte[] or char[]; nothing is lost, lone surrogates included. */
+	static Object encoded(String text) {
+		byte[] narrow = text.getBytes(StandardCharsets.ISO_8859_1);
+		return new String(narrow, StandardCharsets.ISO_8859_1).equals(text) ? narrow : text.toCharArray();
+	}
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+package xxdev.ibvdev;
+
+import java.lang.ref.Reference;
+import java.lang.reflect.Array;
+import java.nio.charset.StandardCharsets;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import xdev.ibvdev.NativeLibrary;
+import xdev.ibvdev.PendingRequest;
+import xdev.ibvdev.PendingRequests;
+import xdev.ibvdev.ResultBlock;
+import xdev.ibvdev.Settings;
+import xxdev.Device;
+import xxdev.PID;
+import xxdev.Request;
+import xxdev.Status;
+import xxdev.ThreadLevel;
+import xxdev.XXDevException;
+
+/**
+ * The device "ibvdev" of the interface of FastMPJ: messages of Java objects by way of the native library of ibvx.h.
+ *
+ * <p>Any method may be called by any thread at any time, except that {@link #finish} must be the last. Arrays and direct buffers go to the wire from where they
+ * lie; how is said in native/ARCHITECTURE.md. Objects are serialized ({@link Serializer}, {@link ObjectCodec}, {@link Limits}).
+ */
+public final class IBVDevice extends Device {
+	/** The context of messages of the device's own. */
+	static final int OWN_CONTEXT = Integer.MIN_VALUE;
+	private static final int ALL = Message.ALL;
+
+	/** The handle of the native endpoint; 0 before init. A stale one is refused by every native method. */
+	private volatile long endpoint;
+	private volatile Peers peers = Peers.NONE;
+	private volatile ObjectCodec codec;
+	/** Requests under way. */
+	final PendingRequests pending = new PendingRequests();
+	/** Requests that were given up, but whose memory the library still uses. */
+	private final Queue<IBVRequest> given = new ConcurrentLinkedQueue<>();
+
+	/** A device that {@link #init} is still to open. */
+	public IBVDevice() {
+	}
+
+	@Override
+	public String name() {
+		return "ibvdev";
+	}
+
+	@Override
+	public ThreadLevel threadLevel() {
+		return ThreadLevel.MULTIPLE;
+	}
+
+	@Override
+	public synchronized PID[] init(String[] args) {
+		if (peers.open())
+			throw new XXDevException("init: this device is rank " + peers.self + " of a job already: finish it first");
+		int rank = rankArgument(args);
+		long handle;
+		Limits limits;
+		Serializer serializer;
+		try {
+			limits = new Limits();
+			serializer = ObjectCodec.serializer();
+			NativeLibrary.load();
+			handle = Native.open(rank, Settings.text(args[1]), Settings.properties(), Settings.defaults());
+		} catch (UnsatisfiedLinkError | IllegalArgumentException e) {
+			throw new XXDevException("init: " + e.getMessage(), e);
+		}
+		if (Native.failed(handle))
+			throw new XXDevException("init of rank " + rank + ": " + Texts.last());
+		try {
+			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), rank, Native.size(handle));
+			codec = new ObjectCodec(this, all.size(), limits, serializer);
+			endpoint = handle;
+			peers = all;
+			return all.all();
+		} finally {
+			if (endpoint != handle)
+				Native.abort(handle);
+		}
+	}
+
+	private static int rankArgument(String[] args) {
+		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
+			throw new XXDevException("init needs three arguments: rank, conf file, device name; got "
+				+ (args == null ? "none" : java.util.Arrays.toString(args)));
+		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
+			throw new XXDevException("init: the second argument, a conf file's path, is "
+				+ (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
+		try {
+			return Integer.parseInt(args[0].trim());
+		} catch (NumberFormatException e) {
+			throw new XXDevException("init: the first argument must be the rank, a number from 0 to size - 1; it is \"" + args[0] + "\"", e);
+		}
+	}
+
+	@Override
+	public PID id() {
+		Peers now = peers;
+		if (!now.open())
+			throw new XXDevException("id: the device is not open: call init first");
+		return now.id(now.self);
+	}
+
+	@Override
+	public synchronized void finish() {
+		if (!peers.open())
+			throw Peers.closed("finish");
+		reap();
+		int rc = Native.close(endpoint);
+		if (rc == -Native.EBUSY || rc == -Native.ETIMEDOUT)
+			throw new XXDevException("finish: " + Texts.last());
+		peers = Peers.NONE;
+		codec = null;
+		pending.abandonAll();
+		given.clear();
+		if (rc < 0)
+			throw new XXDevException("finish: " + Texts.last());
+	}
+
+	/**
+	 * What the native library has counted so far.
+	 *
+	 * @param peer of messages to and from it; null: of this process
+	 * @return lines "name value"
+	 * @throws XXDevException if the device is not open
+	 */
+	public String counters(PID peer) {
+		byte[] text = Native.counters(endpoint, peer == null ? -1 : peers.destination("counters", peer));
+		if (text == null)
+			throw new XXDevException("counters: " + Texts.last());
+		return new String(text, StandardCharsets.UTF_8);
+	}
+
+	@Override
+	public void send(Object buf, PID dst, int tag, int context) {
+		sendNow("send", false, buf, 0, ALL, dst, tag, context);
+	}
+
+	@Override
+	public void send(Object buf, int offset, int count, PID dst, int tag, int context) {
+		sendNow("send", false, buf, offset, portion("send", count), dst, tag, context);
+	}
+
+	@Override
+	public void ssend(Object buf, PID dst, int tag, int context) {
+		sendNow("ssend", true, buf, 0, ALL, dst, tag, context);
+	}
+
+	@Override
+	public void ssend(Object buf, int offset, int count, PID dst, int tag, int context) {
+		sendNow("ssend", true, buf, offset, portion("ssend", count), dst, tag, context);
+	}
+
+	@Override
+	public Request isend(Object buf, PID dst, int tag, int context) {
+		return start("isend", false, buf, 0, ALL, dst, tag, context);
+	}
+
+	@Override
+	public Request isend(Object buf, int offset, int count, PID dst, int tag, int context) {
+		return start("isend", false, buf, offset, portion("isend", count), dst, tag, context);
+	}
+
+	@Override
+	public Request issend(Object buf, PID dst, int tag, int context) {
+		return start("issend", true, buf, 0, ALL, dst, tag, context);
+	}
+
+	@Override
+	public Request issend(Object buf, int offset, int count, PID dst, int tag, int context) {
+		return start("issend", true, buf, offset, portion("issend", count), dst, tag, context);
+	}
+
+	@Override
+	public Status recv(Object buf, PID src, int tag, int context) {
+		return receive(buf, 0, ALL, src, tag, context);
+	}
+
+	@Override
+	public Status recv(Object buf, int offset, int count, PID src, int tag, int context) {
+		return receive(buf, offset, portion("recv", count), src, tag, context);
+	}
+
+	@Override
+	public Request irecv(Object buf, PID src, int tag, int context) {
+		return post(buf, 0, ALL, src, tag, context);
+	}
+
+	@Override
+	public Request irecv(Object buf, int offset, int count, PID src, int tag, int context) {
+		return post(buf, offset, portion("irecv", count), src, tag, context);
+	}
+
+	private static int portion(String operation, int count) {
+		if (count < 0)
+			throw new XXDevException(operation + ": the count is " + count + ": it must not be negative");
+		return count;
+	}
+
+	private static void check(String operation, int context) {
+		if (context == OWN_CONTEXT)
+			throw new XXDevException(operation + ": the context Integer.MIN_VALUE is the device's own: use another");
+	}
+
+	private void sendNow(String operation, boolean sync, Object buf, int offset, int count, PID dst, int tag, int context) {
+		int rank = peers.destination(operation, dst);
+		check(operation, context);
+		int kind = Place.kindOf(buf);
+		if (kind < 0 || count != ALL) {
+			sendAny(operation, sync, buf, offset, count, rank, tag, context);
+			return;
+		}
+		int size = Array.getLength(buf);
+		long bytes = (long) size << Word.shift(kind);
+		long word = Word.elements(kind, size);
+		int rc = sync ? Native.ssend(endpoint, buf, kind, 0, bytes, rank, tag, context, word)
+			: Native.send(endpoint, buf, kind, 0, bytes, rank, tag, context, word);
+		if (rc < 0)
+			throw Texts.sending(operation, rank, tag, context);
+	}
+
+	private void sendAny(String operation, boolean sync, Object buf, int offset, int count, int rank, int tag, int context) {
+		long ep = endpoint;
+		Message message = Message.of(codec(), operation, buf, offset, count);
+		message.announce(ep, rank);
+		Place place = message.place;
+		int rc = sync ? Native.ssend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word)
+			: Native.send(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
+		if (rc < 0)
+			throw Texts.sending(operation, rank, tag, context);
+		IBVRequest unfinished = message.sent(rank);
+		if (unfinished != null)
+			unfinished.iwait();
+		Reference.reachabilityFence(buf);
+	}
+
+	private Request start(String operation, boolean sync, Object buf, int offset, int count, PID dst, int tag, int context) {
+		int rank = peers.destination(operation, dst);
+		check(operation, context);
+		long ep = endpoint;
+		Message message = Message.of(codec(), operation, buf, offset, count);
+		message.announce(ep, rank);
+		Place place = message.place;
+		IBVRequest request = IBVRequest.send(this, ep, operation, rank, tag, context, place);
+		request.handle = sync
+			? Native.issend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word)
+			: Native.isend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
+		if (Native.failed(request.handle))
+			throw Texts.sending(operation, rank, tag, context);
+		request.after(message.sent(rank));
+		pending.add(request);
+		return request;
+	}
+
+	private Status receive(Object buf, int offset, int count, PID src, int tag, int context) {
+		int rank = peers.source("recv", src);
+		check("recv", context);
+		long ep = endpoint;
+		Place place = Message.target(codec(), "recv", buf, offset, count);
+		ResultBlock result = ResultBlock.own();
+		int rc = Native.recv(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word, result.address);
+		if (rc < 0)
+			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, place, result));
+		Reference.reachabilityFence(buf);
+		if (place.nativeKind != Native.BODY)
+			return delivered("recv", context, place, result);
+		Arrival arrival = Arrival.of("recv", context, place, result);
+		arrival.ready(this, ep, true);
+		return arrival.deliver(this, "recv", context, place);
+	}
+
+	private Request post(Object buf, int offset, int count, PID src, int tag, int context) {
+		int rank = peers.source("irecv", src);
+		check("irecv", context);
+		long ep = endpoint;
+		Place place = Message.target(codec(), "irecv", buf, offset, count);
+		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, place);
+		request.handle = Native.irecv(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
+		if (Native.failed(request.handle))
+			throw Texts.receiving("irecv", rank, tag, context);
+		pending.add(request);
+		return request;
+	}
+
+	@Override
+	public Status probe(PID src, int tag, int context) {
+		int rank = peers.source("probe", src);
+		check("probe", context);
+		ResultBlock result = ResultBlock.own();
+		if (Native.probe(endpoint, rank, tag, context, result.address) < 0)
+			throw Texts.receiving("probe", rank, tag, context);
+		return status(result.source(), result.tag(), result.user(), result.bytes());
+	}
+
+	@Override
+	public Status iprobe(PID src, int tag, int context) {
+		int rank = peers.source("iprobe", src);
+		check("iprobe", context);
+		ResultBlock result = ResultBlock.own();
+		int rc = Native.iprobe(endpoint, rank, tag, context, result.address);
+		if (rc < 0)
+			throw Texts.receiving("iprobe", rank, tag, context);
+		return rc == 0 ? null : status(result.source(), result.tag(), result.user(), result.bytes());
+	}
+
+	@Override
+	public Request peek() {
+		if (!peers.open())
+			throw Peers.closed("peek");
+		for (;;) {
+			long handle = Native.peek(endpoint);
+			if (Native.failed(handle))
+				throw new XXDevException("peek: " + Texts.last());
+			PendingRequest found = pending.find(handle);
+			IBVRequest request = (IBVRequest) found;
+			if (request == null || request.internal)
+				continue;
+			if (!request.isFreed())
+				return request;
+			reap();
+		}
+	}
+
+	/** What was received in a place that is not for objects. */
+	Status delivered(String operation, int context, Place place, ResultBlock result) {
+		long word = result.user();
+		if (Word.depth(word) != Word.depth(place.word) || Word.checksum(word) != Word.checksum(place.word))
+			throw new XXDevException(Texts.operation(operation, "from", result.source(), result.tag(), context) + ": the message holds "
+				+ Word.text(word) + ", the receive has " + place.text() + ", which divides its innermost rows in another way; they have been overwritten");
+		place.deliver(word);
+		return status(result.source(), result.tag(), word, result.bytes());
+	}
+
+	Status status(int rank, int tag, long word, long bytes) {
+		return new Status(peers.id(rank), tag, Word.count(word), bytes, Word.type(word), Word.depth(word));
+	}
+
+	/** Of an open device. */
+	ObjectCodec codec() {
+		ObjectCodec now = codec;
+		if (now == null)
+			throw Peers.closed("this operation");
+		return now;
+	}
+
+	/** A request was given up while the library uses its memory. */
+	void freed(IBVRequest request) {
+		given.add(request);
+		reap();
+	}
+
+	/** Lets go of what was given up and is complete. */
+	private void reap() {
+		given.removeIf(IBVRequest::reap);
+	}
+}

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT
+package xxdev.ibvdev;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import xdev.ibvdev.PendingRequest;
+import xdev.ibvdev.ResultBlock;
+import xxdev.Request;
+import xxdev.Status;
+import xxdev.XXDevException;
+
+/**
+ * A send or receive under way.
+ *
+ * <pre>
+ *   PENDING --(iwait, test, iwaitany: complete; cancelled; freed)--> COMPLETE
+ *   BUSY stands for PENDING while one thread is at work on the request.
+ * </pre>
+ *
+ * Complete means: the library has consumed the request, what came was delivered, and of objects the classes' descriptions are here or there
+ * ({@link ObjectCodec}). Only the thread that made it BUSY touches the fields without a word about threads.
+ */
+final class IBVRequest extends Request implements PendingRequest {
+	private static final int PENDING = 0;
+	private static final int BUSY = 1;
+	private static final int COMPLETE = 16;
+	/** Added to BUSY when another thread sleeps on this object. */
+	private static final int AWAITED = 4;
+
+	private static final VarHandle STATE;
+
+	static {
+		try {
+			STATE = MethodHandles.lookup().findVarHandle(IBVRequest.class, "state", int.class);
+		} catch (ReflectiveOperationException e) {
+			throw new ExceptionInInitializerError(e);
+		}
+	}
+
+	private final IBVDevice device;
+	/** The device's when the operation began: after a new init its handles are others'. */
+	private final long endpoint;
+	/** Slot and generation; set once, before anybody else sees this object. */
+	long handle;
+	private final String operation;
+	private final int peer;
+	private final int tag;
+	private final int context;
+	/** The device's own: peek passes it over. */
+	final boolean internal;
+	/** A receive's target; of a send only if its memory must stay reachable. */
+	private final Place place;
+	private final boolean receive;
+	/** Of a send, for its status. */
+	private final long word;
+	private final long bytes;
+	/** What a send of objects waits for as well; null: nothing, or no longer. */
+	private IBVRequest after;
+	/** Objects that have come and are still to be deserialized. */
+	private Arrival arrival;
+
+	private volatile int state = PENDING;
+	/** The library knows the request no more. */
+	private volatile boolean consumed;
+	private volatile boolean freed;
+	/** The outcome, written before COMPLETE. */
+	private Status status;
+	private XXDevException failure;
+	private volatile boolean taken;
+	private PendingRequest next;
+
+	private IBVRequest(IBVDevice device, long endpoint, String operation, boolean receive, int peer, int tag, int context, Place place, long word,
+		long bytes, boolean internal) {
+		this.device = device;
+		this.endpoint = endpoint;
+		this.operation = operation;
+		this.receive = receive;
+		this.peer = peer;
+		this.tag = tag;
+		this.context = context;
+		this.place = place;
+		this.word = word;
+		this.bytes = bytes;
+		this.internal = internal;
+	}
+
+	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, Place place) {
+		Place kept = place.nativeKind == Native.MEMORY ? place : null;
+		return new IBVRequest(device, endpoint, operation, false, peer, tag, context, kept, place.word, place.length, false);
+	}
+
+	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, Place place) {
+		return new IBVRequest(device, endpoint, "irecv", true, peer, tag, context, place, 0, 0, false);
+	}
+
+	static IBVRequest internal(IBVDevice device, long endpoint, String operation, int peer) {
+		return new IBVRequest(device, endpoint, operation, false, peer, 0, IBVDevice.OWN_CONTEXT, null, Word.DESCRIPTORS, 0, true);
+	}
+
+	/** Of a send, before anybody else sees it: complete only when this one is, too. May be null. */
+	void after(IBVRequest other) {
+		after = other;
+	}
+
+	@Override
+	public Status iwait() {
+		for (;;) {
+			int now = state;
+			if (now == COMPLETE)
+				return outcome();
+			if (now == PENDING) {
+				if (claim()) {
+					work(true);
+					return outcome();
+				}
+			} else {
+				awaitChange(now);
+			}
+		}
+	}
+
+	@Override
+	public Status test() {
+		int now = state;
+		if (now == COMPLETE)
+			return outcome();
+		if (now != PENDING || !claim())
+			return null; /* another thread is at it, and will say */
+		return work(false) ? outcome() : null;
+	}
+
+	private boolean claim() {
+		return STATE.compareAndSet(this, PENDING, BUSY);
+	}
+
+	/** With the state BUSY, which ends here: drives the operation on. True: complete. */
+	private boolean work(boolean block) {
+		boolean done = false;
+		try {
+			done = advance(block);
+		} finally {
+			leave(done || consumed && failure != null ? COMPLETE : PENDING);
+		}
+		return done;
+	}
+
+	private boolean advance(boolean block) {
+		if (!consumed) {
+			ResultBlock result = ResultBlock.own();
+			int rc = block ? complete(result) : test(result);
+			if (rc == 0 && !block)
+				return false;
+			if (rc == -Native.ESHUTDOWN) /* the library has not looked at the request */
+				throw new XXDevException(Texts.operation(operation, receive ? "from" : "to", peer, tag, context) + ": " + Texts.last());
+			device.pending.remove(this);
+			take(rc, result);
+		}
+		return failure != null || follow(block);
+	}
+
+	private int complete(ResultBlock result) {
+		return place == null || !receive ? Native.waitFor(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
+			: Native.waitFor(endpoint, handle, place.memory, place.nativeKind, place.offset, place.length, result.address);
+	}
+
+	private int test(ResultBlock result) {
+		return place == null || !receive ? Native.test(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
+			: Native.test(endpoint, handle, place.memory, place.nativeKind, place.offset, place.length, result.address);
+	}
+
+	/** The library has given the request back with this result. */
+	private void take(int rc, ResultBlock result) {
+		if (rc == -Native.ECANCELED)
+			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": cancelled");
+		else if (rc < 0 && receive)
+			failure = new XXDevException(Texts.receive(operation, peer, tag, context, rc, place, result));
+		else if (rc < 0)
+			failure = Texts.sending(operation, peer, tag, context);
+		else if (!receive)
+			status = device.status(peer, tag, word, bytes);
+		else if (place.nativeKind == Native.BODY)
+			arrival = catching(() -> Arrival.of(operation, context, place, result));
+		else
+			status = catching(() -> device.delivered(operation, context, place, result));
+	}
+
+	/** The rest of a complete operation, with objects: theirs. */
+	private boolean follow(boolean block) {
+		if (after != null) {
+			if (block)
+				after.iwait();
+			else if (after.test() == null)
+				return false;
+			after = null;
+		}
+		if (arrival != null) {
+			if (!Boolean.TRUE.equals(catching(() -> arrival.ready(device, endpoint, block))))
+				return failure != null;
+			status = catching(() -> arrival.deliver(device, operation, context, place));
+			arrival = null;
+		}
+		return true;
+	}
+
+	private interface Step<T> {
+		T run();
+	}
+
+	private <T> T catching(Step<T> step) {
+		try {
+			return step.run();
+		} catch (XXDevException e) {
+			failure = e;
+			return null;
+		} catch (OutOfMemoryError e) {
+			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": the message has come, but found no room in the "
+				+ "Java heap: " + e, e);
+			throw e;
+		}
+	}
+
+	/** Ends BUSY and wakes who sleeps in awaitChange(). */
+	private void leave(int to) {
+		int before = (int) STATE.getAndSet(this, to);
+		if ((before & AWAITED) != 0) {
+			synchronized (this) {
+				notifyAll();
+			}
+		}
+	}
+
+	private synchronized void awaitChange(int seen) {
+		int awaited = seen | AWAITED;
+		if ((seen & BUSY) == 0 || seen != awaited && !STATE.compareAndSet(this, seen, awaited))
+			return;
+		boolean interrupted = false;
+		while (state == awaited) {
+			try {
+				wait();
+			} catch (InterruptedException e) {
+				interrupted = true;
+			}
+		}
+		if (interrupted)
+			Thread.currentThread().interrupt();
+	}
+
+	private Status outcome() {
+		taken = true;
+		if (failure != null)
+			throw new XXDevException(failure.getMessage(), failure.getCause());
+		return status;
+	}
+
+	@Override
+	public boolean cancel() {
+		if (!receive)
+			return false;
+		if (claim()) {
+			try {
+				if (consumed || !cancelled())
+					return false;
+				advance(true);
+				return true;
+			} finally {
+				leave(consumed && arrival == null ? COMPLETE : PENDING);
+			}
+		}
+		/* A thread that sleeps in iwait of this request gets the news from there. */
+		int now = state;
+		return now != COMPLETE && !consumed && cancelled();
+	}
+
+	private boolean cancelled() {
+		int rc = Native.cancel(endpoint, handle);
+		if (rc == -Native.ESHUTDOWN)
+			throw new XXDevException(Texts.operation("cancel", "from", peer, tag, context) + ": " + Texts.last());
+		return rc == 0;
+	}
+
+	@Override
+	public void free() {
+		if (state == COMPLETE || freed) {
+			taken = true;
+			return;
+		}
+		if (!claim())
+			throw new XXDevException(Texts.operation(operation, receive ? "from" : "to", peer, tag, context)
+				+ ": free while another thread waits for the request");
+		boolean gone = consumed;
+		try {
+			freed = true;
+			/* Memory that the library reads or writes must stay reachable until it does no more. */
+			boolean watched = place != null && place.nativeKind == Native.MEMORY || after != null;
+			if (!gone && watched)
+				device.freed(this);
+			else if (!gone && Native.free(endpoint, handle) == 0) {
+				device.pending.remove(this);
+				gone = true;
+			}
+		} finally {
+			leave(gone ? COMPLETE : PENDING);
+		}
+	}
+
+	/** A freed request whose end is still to be seen: true when it was. */
+	boolean reap() {
+		try {
+			return test() != null;
+		} catch (XXDevException e) {
+			return state == COMPLETE;
+		}
+	}
+
+	boolean isFreed() {
+		return freed;
+	}
+
+	@Override
+	public boolean isnull() {
+		return taken || freed;
+	}
+
+	@Override
+	protected Status waitany(Request[] requests) {
+		return new WaitAny(device, endpoint, requests).run();
+	}
+
+	/** For WaitAny: BUSY is now that of the caller, who must call one of the next two. */
+	boolean claimed() {
+		return claim();
+	}
+
+	/** Ends a claim; true if the request is complete now. */
+	boolean conclude(boolean block) {
+		return work(block);
+	}
+
+	void unclaim() {
+		leave(PENDING);
+	}
+
+	boolean isComplete() {
+		return state == COMPLETE;
+	}
+
+	void awaitOther() {
+		awaitChange(state);
+	}
+
+	boolean of(IBVDevice other) {
+		return device == other;
+	}
+
+	@Override
+	public long handle() {
+		return handle;
+	}
+
+	@Override
+	public PendingRequest next() {
+		return next;
+	}
+
+	@Override
+	public void setNext(PendingRequest request) {
+		next = request;
+	}
+
+	@Override
+	public boolean consumed() {
+		return consumed;
+	}
+
+	@Override
+	public void setConsumed() {
+		consumed = true;
+	}
+
+	@Override
+	public void abandon() {
+		/* Nothing is held but Java objects. */
+	}
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+package xxdev.ibvdev;
+
+import xxdev.Device;
+import xxdev.PID;
+import xxdev.XXDevException;
+
+/** The processes of a job, between PIDs and ranks. Immutable. */
+final class Peers {
+	static final int ANY = -2;
+	/** Of a device that is not open. */
+	static final Peers NONE = new Peers("", -1, 0);
+
+	private final IBVPID[] ids;
+	/** Our own rank; -1 when the device is not open. */
+	final int self;
+
+	Peers(String jobId, int self, int size) {
+		this.self = self;
+		ids = new IBVPID[size];
+		for (int rank = 0; rank < size; rank++)
+			ids[rank] = new IBVPID(jobId, rank);
+	}
+
+	boolean open() {
+		return self >= 0;
+	}
+
+	PID[] all() {
+		return java.util.Arrays.copyOf(ids, ids.length, PID[].class);
+	}
+
+	/** The process of that rank; ANY_SRC for the wildcard. */
+	PID id(int rank) {
+		return rank >= 0 && rank < ids.length ? ids[rank] : Device.ANY_SRC;
+	}
+
+	int size() {
+		return ids.length;
+	}
+
+	/** The rank that a send names. */
+	int destination(String operation, PID id) {
+		if (id instanceof IBVPID) {
+			int rank = id.rank();
+			if (rank < ids.length && (ids[rank] == id || ids[rank].equals(id)))
+				return rank;
+		}
+		throw unknown(operation, "destination", id);
+	}
+
+	/** The rank that a receive or probe names, or ANY. */
+	int source(String operation, PID id) {
+		if (id instanceof IBVPID) {
+			int rank = id.rank();
+			if (rank < ids.length && (ids[rank] == id || ids[rank].equals(id)))
+				return rank;
+		}
+		if (id == Device.ANY_SRC && open())
+			return ANY;
+		throw unknown(operation, "source", id);
+	}
+
+	/** For an operation on a device that is not open. */
+	static XXDevException closed(String operation) {
+		return new XXDevException(operation + ": the device has been finished, or was never initialised: call init first");
+	}
+
+	private XXDevException unknown(String operation, String role, PID id) {
+		if (!open())
+			return closed(operation);
+		String problem = id == null ? "is null" : id == Device.ANY_SRC ? "is ANY_SRC" : id + " is not of this job";
+		return new XXDevException(operation + ": the " + role + " " + problem + ": use one of the " + ids.length + " that init returned");
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+package xxdev.ibvdev;
+
+import java.lang.reflect.Array;
+import java.nio.Buffer;
+import xxdev.Type;
+import xxdev.XXDevException;
+
+/**
+ * What a program names as the source or target of a message, as the natives take it: see Native, "a place". Of objects and Strings only the
+ * target is one: memory of the library. Immutable.
+ */
+final class Place {
+	private static final Type[] TYPES = Type.values();
+
+	/** The natives' four arguments. */
+	final Object memory;
+	final int nativeKind;
+	final long offset;
+	final long length;
+	/** The message's type when sent; its lowest bits are what a receive wants, 0: anything. */
+	final long word;
+	/** What the program named, and which elements of it. */
+	final Object buf;
+	final int from;
+	final int count;
+	/** memory is a copy of a buffer in which the natives cannot work. */
+	final boolean copied;
+
+	private Place(Object memory, int nativeKind, long offset, long length, long word, Object buf, int from, int count, boolean copied) {
+		this.memory = memory;
+		this.nativeKind = nativeKind;
+		this.offset = offset;
+		this.length = length;
+		this.word = word;
+		this.buf = buf;
+		this.from = from;
+		this.count = count;
+		this.copied = copied;
+	}
+
+	/** The kind of a primitive array, 0 to 7; -1: it is something else. */
+	static int kindOf(Object buf) {
+		if (buf instanceof byte[])
+			return Native.BYTE;
+		if (buf instanceof double[])
+			return Native.DOUBLE;
+		if (buf instanceof int[])
+			return Native.INT;
+		if (buf instanceof long[])
+			return Native.LONG;
+		if (buf instanceof float[])
+			return Native.FLOAT;
+		if (buf instanceof char[])
+			return Native.CHAR;
+		if (buf instanceof short[])
+			return Native.SHORT;
+		return buf instanceof boolean[] ? Native.BOOLEAN : -1;
+	}
+
+	/** Elements from..from+count of a primitive array. */
+	static Place array(int kind, Object buf, int from, int count) {
+		int shift = Word.shift(kind);
+		return new Place(buf, kind, (long) from << shift, (long) count << shift, Word.elements(kind, count), buf, from, count, false);
+	}
+
+	/** A String: its characters, as few bytes as they need. */
+	static Place text(String text) {
+		Object characters = Arrival.encoded(text);
+		int kind = kindOf(characters);
+		long length = (long) Array.getLength(characters) << Word.shift(kind);
+		return new Place(characters, kind, 0, length, Word.string(kind == Native.CHAR), text, 0, 1, false);
+	}
+
+	/** Serialized objects. */
+	static Place packed(byte[] bytes, int length, long word) {
+		return new Place(bytes, Native.BYTE, 0, length, word, bytes, 0, length, false);
+	}
+
+	/** Refuses what is not a portion of something with so many elements. */
+	static void check(String operation, Object buf, int size, int from, int count) {
+		if (from < 0 || count < 0 || from > size - count)
+			throw new XXDevException(operation + ": offset " + from + ", count " + count + " is not a portion of "
+				+ (buf instanceof Buffer ? buf.getClass().getSimpleName() + " with limit " + size : name(buf, size)));
+	}
+
+	/** A buffer or an array of arrays of primitives; null: something else. */
+	static Place of(String operation, Object buf, int from, int count, boolean receive) {
+		if (buf instanceof Buffer)
+			return buffer(operation, (Buffer) buf, from, count, receive);
+		int depth = Rows.depth(buf);
+		return depth < 2 ? null : rows(operation, (Object[]) buf, from, count, depth);
+	}
+
+	private static Place buffer(String operation, Buffer buf, int from, int count, boolean receive) {
+		int kind = Buffers.kind(buf);
+		int start = count == Message.ALL ? buf.position() : from;
+		int elements = count == Message.ALL ? buf.remaining() : count;
+		check(operation, buf, buf.limit(), start, elements);
+		if (receive && buf.isReadOnly())
+			throw new XXDevException(operation + ": the " + buf.getClass().getSimpleName() + " is read-only");
+		long word = Word.elements(kind, elements);
+		int shift = Word.shift(kind);
+		if (buf.isDirect() && Buffers.isNativeOrder(buf))
+			return new Place(buf, Native.MEMORY, (long) start << shift, (long) elements << shift, word, buf, start, elements, false);
+		if (buf.hasArray())
+			return new Place(buf.array(), kind, (long) (buf.arrayOffset() + start) << shift, (long) elements << shift, word, buf, start,
+				elements, false);
+		if ((long) elements << shift > Integer.MAX_VALUE - 16)
+			throw new XXDevException(operation + ": a " + buf.getClass().getSimpleName() + " of " + elements + " elements in another byte order than the "
+				+ "machine's is too long: 2 GB are the most; use ByteOrder.nativeOrder()");
+		byte[] copy = receive ? new byte[elements << shift] : Buffers.copy(kind, buf, start, elements);
+		return new Place(copy, Native.BYTE, 0, copy.length, word, buf, start, elements, true);
+	}
+
+	private static Place rows(String operation, Object[] buf, int from, int count, int depth) {
+		int rows = count == Message.ALL ? buf.length : count;
+		int first = count == Message.ALL ? 0 : from;
+		check(operation, buf, buf.length, first, rows);
+		int kind = Rows.kind(buf);
+		Object[] leaves = Rows.leaves(operation, buf, first, rows, depth);
+		boolean itself = leaves == buf;
+		int checksum = Rows.checksum(buf, first, rows, depth);
+		return new Place(leaves, Native.ROWS + kind, itself ? first : 0, itself ? rows : leaves.length, Word.rows(kind, rows, depth, checksum),
+			buf, first, rows, false);
+	}
+
+	/** Where objects and Strings are received. */
+	static Place objects(Object[] buf, int from, int count, long limit) {
+		return new Place(null, Native.BODY, 0, limit, 0, buf, from, count, false);
+	}
+
+	/** Brings a received message from the copy to the buffer. */
+	void deliver(long received) {
+		if (copied)
+			Buffers.put(Word.code(word) - 1, (Buffer) buf, from, Word.count(received), (byte[]) memory);
+	}
+
+	/** "room for 50 int (int[80], elements 20 to 69)". */
+	String text() {
+		if (nativeKind == Native.BODY)
+			return "room for " + count + (count == 1 ? " object (" : " objects (") + name(buf, Array.getLength(buf)) + portion() + ")";
+		Type type = TYPES[(Word.code(word) & 0xf) - 1];
+		String name = buf instanceof Buffer ? buf.getClass().getSimpleName() : name(buf, Array.getLength(buf));
+		return "room for " + Word.text(type, count, Word.depth(word)) + " (" + name + portion() + ")";
+	}
+
+	private String portion() {
+		boolean all = !(buf instanceof Buffer) && from == 0 && count == Array.getLength(buf);
+		return all || count == 0 ? "" : ", elements " + from + " to " + (from + count - 1);
+	}
+
+	/** "int[80]", "double[3][]", "String[1]". */
+	static String name(Object array, int length) {
+		Class<?> type = array.getClass();
+		StringBuilder more = new StringBuilder();
+		while (type.getComponentType() != null && type.getComponentType().isArray()) {
+			type = type.getComponentType();
+			more.append("[]");
+		}
+		String element = type.isArray() ? type.getComponentType().getSimpleName() : type.getSimpleName();
+		return element + "[" + length + "]" + more;
+	}
+}

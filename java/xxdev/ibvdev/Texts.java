@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+package xxdev.ibvdev;
+
+import java.nio.charset.StandardCharsets;
+import xdev.ibvdev.ResultBlock;
+import xxdev.Device;
+import xxdev.XXDevException;
+
+/** The words of exceptions. */
+final class Texts {
+	private Texts() {
+	}
+
+	/** The text of the calling thread's last native error. */
+	static String last() {
+		return new String(Native.errorText(), StandardCharsets.UTF_8);
+	}
+
+	/** "recv from rank 1, tag 5, context 0". */
+	static String operation(String operation, String direction, int rank, int tag, int context) {
+		return operation + " " + direction + " " + (rank == Peers.ANY ? "any process" : "rank " + rank) + ", tag "
+			+ (tag == Device.ANY_TAG ? "any" : Integer.toString(tag)) + ", context " + context;
+	}
+
+	/** For a send that has just failed on this thread. */
+	static XXDevException sending(String operation, int rank, int tag, int context) {
+		return new XXDevException(operation(operation, "to", rank, tag, context) + ": " + last());
+	}
+
+	/** For a probe or the start of a receive that has just failed on this thread. */
+	static XXDevException receiving(String operation, int rank, int tag, int context) {
+		return new XXDevException(operation(operation, "from", rank, tag, context) + ": " + last());
+	}
+
+	/** Why a receive failed: rc is the native's, place what it was to fill. The result block says what came, if anything did. */
+	static String receive(String operation, int rank, int tag, int context, int rc, Place place, ResultBlock result) {
+		if (rc != -Native.EMSGSIZE && rc != -Native.EPROTOTYPE)
+			return operation(operation, "from", rank, tag, context) + ": " + last();
+		String why = last();
+		return operation(operation, "from", result.source(), result.tag(), context) + ": " + mismatch(result.user(), result.bytes(), place)
+			+ (rc == -Native.EMSGSIZE && Word.depth(result.user()) > 1 ? ": " + why : "");
+	}
+
+	/** Both sides of a message that does not fit. */
+	static String mismatch(long word, long bytes, Place place) {
+		return "the message holds " + Word.text(word) + " (" + bytes + " bytes), the receive has " + place.text()
+			+ "; the message is gone, the buffer is unchanged";
+	}
+}
