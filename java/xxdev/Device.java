@@ -20,13 +20,13 @@ import java.util.UUID;
  * <h2>What can be sent</h2>
  *
  * A primitive array; a java.nio buffer, direct or on the heap, of any element type (from position to limit, or elements from an index, which leave
- * the position out of account); an array of arrays of primitives, as one message; a String; any Serializable object; an array of these.
+ * the position out of account); an array of arrays of primitives (no row null), as one message; a String; any Serializable object; an array of these.
  * With offset and count: a portion of an array (of its rows, of its objects) or buffer.
  *
  * <h2>Where it is received</h2>
  *
- * In an array or buffer of the same element type, with room for at least as many elements; an array of arrays, whose rows must be long enough, and are made where they
- * are null; an object or String in the first element of an array whose component type it fits. Everything else is an {@link XXDevException} that says both
+ * In an array or buffer of the same element type, with room for at least as many elements; an array of arrays with the same number
+ * of rows, each long enough; an object or String in the first element of an array whose component type it fits. Everything else is an {@link XXDevException} that says both
  * sides; the message has been received then, and is gone, and the buffer is unchanged.
  *
  * <h2>Matching</h2>

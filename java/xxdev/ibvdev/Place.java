@@ -119,10 +119,8 @@ final class Place {
 		check(operation, buf, buf.length, first, rows);
 		int kind = Rows.kind(buf);
 		Object[] leaves = Rows.leaves(operation, buf, first, rows, depth);
-		boolean itself = leaves == buf;
-		int checksum = Rows.checksum(buf, first, rows, depth);
-		return new Place(leaves, Native.ROWS + kind, itself ? first : 0, itself ? rows : leaves.length, Word.rows(kind, rows, depth, checksum),
-			buf, first, rows, false);
+		long word = Word.rows(kind, rows, depth, Rows.checksum(buf, first, rows, depth));
+		return new Place(leaves, Native.ROWS + kind, 0, leaves.length, word, buf, first, rows, false);
 	}
 
 	/** Where objects and Strings are received. */

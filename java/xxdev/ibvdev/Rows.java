@@ -2,6 +2,7 @@
 package xxdev.ibvdev;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import xxdev.XXDevException;
 
@@ -27,18 +28,19 @@ final class Rows {
 		return Place.kindOf(java.lang.reflect.Array.newInstance(type.getComponentType(), 0));
 	}
 
-	/** The innermost arrays below rows from..from+count: of two dimensions the array itself. */
+	/** The innermost arrays below rows from..from+count, in an array of our own: nobody changes it while the natives look. */
 	static Object[] leaves(String operation, Object[] array, int from, int count, int depth) {
-		for (int row = from; row < from + count; row++)
-			if (array[row] == null)
-				throw new XXDevException(operation + ": row " + row + " of the " + Place.name(array, array.length) + " is null: rows must be there on both sides");
+		Object[] rows = Arrays.copyOfRange(array, from, from + count, Object[].class);
+		for (int row = 0; row < count; row++)
+			if (rows[row] == null)
+				throw new XXDevException(operation + ": row " + (from + row) + " of the " + Place.name(array, array.length)
+					+ " is null: rows must be there on both sides");
 		if (depth == 2)
-			return array;
+			return rows;
 		List<Object> leaves = new ArrayList<>();
-		for (int row = from; row < from + count; row++) {
-			Object[] below = (Object[]) array[row];
-			Object[] found = leaves(operation, below, 0, below.length, depth - 1);
-			leaves.addAll(java.util.Arrays.asList(found));
+		for (Object row : rows) {
+			Object[] below = (Object[]) row;
+			leaves.addAll(Arrays.asList(leaves(operation, below, 0, below.length, depth - 1)));
 		}
 		return leaves.toArray();
 	}

@@ -49,7 +49,7 @@ def main(script, argv):
 
 
 def needs_ports(opts):
-    return opts.executable is not None or opts.device == "ibvdev"
+    return opts.executable is not None or opts.device in ("ibvdev", "xxdev")
 
 
 def run(opts, job, installation, ports):

@@ -31,7 +31,7 @@ def make(opts, job, installation, environ, ports, server_port):
     """The plan of a job.  ports: conf.Ports numbers, two per rank; server_port: of the port server or 0."""
     if opts.executable:
         return _plan_executable(opts, job, ports)
-    return {"ibvdev": _plan_ibvdev, "niodev": _plan_niodev, "smpdev": _plan_smpdev, "mxdev": _plan_mxdev,
+    return {"ibvdev": _plan_ibvdev, "xxdev": _plan_xxdev, "niodev": _plan_niodev, "smpdev": _plan_smpdev, "mxdev": _plan_mxdev,
             "hybdev": _refuse_hybdev, "native": _refuse_native}[opts.device](
                 JavaSide(opts, installation, environ), job, ports, server_port)
 
@@ -78,8 +78,8 @@ class JavaSide:
             return entries
         return [os.path.join(os.getcwd(), e) if e else os.getcwd() for e in entries]
 
-    def class_path(self, ours):
-        return os.pathsep.join([e for e in ours if e] + self.user_class_path())
+    def class_path(self, ours, last=()):
+        return os.pathsep.join([e for e in ours if e] + self.user_class_path() + [e for e in last if e])
 
     def command(self, rank, size, class_path, options, words, environ, name=None):
         opts = self.opts
@@ -92,10 +92,10 @@ class JavaSide:
         argv += ["-cp", class_path] + words + opts.arguments
         return Command(rank, name or "rank %d" % rank, argv, environ, self.cwd)
 
-    def per_rank(self, class_path, options, conf_word, environ, notes=(), **plan):
+    def per_rank(self, class_path, options, conf_word, environ, notes=(), device=None, **plan):
         opts = self.opts
         commands = [self.command(r, opts.np, class_path, options,
-                                 [self.main_class, str(r), conf_word, opts.device], environ)
+                                 [self.main_class, str(r), conf_word, device or opts.device], environ)
                     for r in range(opts.np)]
         return Plan(commands, notes=list(notes), **plan)
 
@@ -105,9 +105,18 @@ class JavaSide:
 
 def _plan_ibvdev(side, job, ports, _server_port):
     opts = side.opts
-    class_path = side.class_path(side.classic_jars(side.installation.require_jar()))
+    class_path = side.class_path(side.classic_jars(side.installation.require_jar()), [side.installation.xxdev_jar()])
     environ = dict(_job_environ(job), MPJ_HOME=side.mpj.require_home())
     return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_path(), environ,
+                         conf_text=conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_classic(opts.np, ports)))
+
+
+def _plan_xxdev(side, job, ports, _server_port):
+    """The same device behind the interface of FastMPJ, whose own classes, if the user names them, come first."""
+    opts = side.opts
+    class_path = side.class_path([side.installation.require_jar()], [side.installation.xxdev_jar()])
+    return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_path(),
+                         _job_environ(job), device="ibvdev",
                          conf_text=conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_classic(opts.np, ports)))
 
 

@@ -7,7 +7,7 @@ from typing import List, Optional
 
 from .errors import UserError
 
-DEVICES = ("ibvdev", "niodev", "smpdev", "hybdev", "mxdev", "native")
+DEVICES = ("ibvdev", "xxdev", "niodev", "smpdev", "hybdev", "mxdev", "native")
 DEVICE_ALIASES = {"multicore": "smpdev"}  # mpjrun's name for it
 MAX_RANKS = 65535
 DEFAULT_PSL_BYTES = 131072
@@ -207,7 +207,8 @@ Starts a message-passing job of N ranks on this machine and stays until the last
 What to run
   -np N             number of ranks (default: the number of processors)
   -dev NAME         device: ibvdev (default), niodev, smpdev (also called multicore), mxdev;
-                    hybdev and native are refused with the reason
+                    hybdev and native are refused with the reason; xxdev: ibvdev for a program that
+                    uses the interface of FastMPJ's devices, without MPJ Express
   -cp PATH          class path of the program (also -classpath; default: $CLASSPATH, else .);
                     relative entries mean the folder in which ibvrun was called
   -jar FILE         run the main class of this jar; -class NAME is the same as NAME

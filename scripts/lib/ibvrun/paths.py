@@ -35,6 +35,11 @@ class Installation:
         return first_file(os.path.join(self.root, "share", *p)
                           for p in (("java", "ibvdev.jar"), ("ibvdev", "ibvdev.jar")))
 
+    def xxdev_jar(self):
+        """Path of xxdev-api.jar, which lies beside ibvdev.jar, or None."""
+        jar = self.jar()
+        return jar and first_file([os.path.join(os.path.dirname(jar), "xxdev-api.jar")])
+
     def library(self):
         """Path of the libibvdev.so of a build folder; None when installed (the jar finds it)."""
         if not self.build:
