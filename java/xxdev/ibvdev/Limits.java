@@ -16,7 +16,7 @@ final class Limits {
 
 	/** From the system properties. */
 	Limits() {
-		depth = (int) property("xxdev.maxdepth", 2000, Integer.MAX_VALUE);
+		depth = (int) property("xxdev.maxdepth", 1000, Integer.MAX_VALUE);
 		array = property("xxdev.maxarray", 1 << 28, Integer.MAX_VALUE);
 		bytes = property("xxdev.maxbytes", 1 << 30, Integer.MAX_VALUE - 16);
 	}

@@ -37,6 +37,9 @@ final class Texts {
 		if (rc != -Native.EMSGSIZE && rc != -Native.EPROTOTYPE)
 			return operation(operation, "from", rank, tag, context) + ": " + last();
 		String why = last();
+		if (rc == -Native.EMSGSIZE && place.nativeKind == Native.BODY)
+			return operation(operation, "from", result.source(), result.tag(), context) + ": the message holds " + Word.text(result.user())
+				+ " (" + result.bytes() + " bytes), the system property xxdev.maxbytes is " + place.length + "; the message is gone";
 		return operation(operation, "from", result.source(), result.tag(), context) + ": " + mismatch(result.user(), result.bytes(), place)
 			+ (rc == -Native.EMSGSIZE && Word.depth(result.user()) > 1 ? ": " + why : "");
 	}

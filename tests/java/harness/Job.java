@@ -38,6 +38,8 @@ public final class Job {
 	private final Map<String, String> environment = new LinkedHashMap<>();
 	private final List<String> confLines = new ArrayList<>();
 	private String device = "ibvdev";
+	private String collector = "-XX:+UseSerialGC";
+	private String heap = "256m";
 	private String conf;
 	private String classPath;
 	private int seconds = 60;
@@ -82,6 +84,18 @@ public final class Job {
 	/** Sets the device name, by default ibvdev. */
 	public Job device(String name) {
 		device = name;
+		return this;
+	}
+
+	/** Sets the option that chooses the garbage collector, by default the serial one's. */
+	public Job collector(String option) {
+		collector = option;
+		return this;
+	}
+
+	/** Sets the size of the heap, by default 256m. */
+	public Job heap(String size) {
+		heap = size;
 		return this;
 	}
 
@@ -145,7 +159,7 @@ public final class Job {
 		List<String> command = new ArrayList<>();
 		command.add(mode.java());
 		command.addAll(mode.options());
-		command.addAll(List.of("-ea", "-Xmx256m", "-XX:+UseSerialGC", "-XX:-UsePerfData"));
+		command.addAll(List.of("-ea", "-Xmx" + heap, collector, "-XX:-UsePerfData"));
 		command.add("-XX:ErrorFile=" + dir.resolve("hs_err." + rank));
 		command.addAll(options);
 		command.addAll(List.of("-cp", classPath != null ? classPath : defaultClassPath(), main));
@@ -174,6 +188,11 @@ public final class Job {
 	/** MPJ Express. */
 	public static String mpjJar() {
 		return System.getProperty("ibvdev.test.mpj_jar", "/usr/share/java/mpj.jar");
+	}
+
+	/** The interface of FastMPJ's devices. */
+	public static String xxdevJar() {
+		return property("ibvdev.test.xxdev_jar");
 	}
 
 	/** What MPJ Express logs with. */

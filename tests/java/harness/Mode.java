@@ -34,7 +34,7 @@ public enum Mode {
 	}
 
 	/** The program to start. */
-	String java() {
+	public String java() {
 		String home = this == NEWER_JDK ? newerJdk() : System.getProperty("java.home");
 		return home + "/bin/java";
 	}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+package xxdevtest;
+
+import java.util.Arrays;
+import xxdev.Device;
+import xxdev.PID;
+import xxdev.Request;
+import xxdev.ThreadLevel;
+import xxdev.Type;
+
+/** Finding, opening and finishing devices. Argument: cases (2 ranks) or rounds (2 ranks). */
+final class Lifecycle extends Program {
+	private final String[] args;
+
+	private Lifecycle(String[] args) {
+		this.args = args;
+	}
+
+	public static void main(String[] args) throws Exception {
+		if (args[3].equals("rounds"))
+			rounds(args);
+		else
+			new Lifecycle(args).launch(args);
+	}
+
+	private static void rounds(String[] args) {
+		Device dev = Device.newInstance("ibvdev");
+		for (int i = 0; i < 20; i++) {
+			PID[] ids = dev.init(args);
+			int me = dev.id().rank();
+			Object[] in = new Object[1];
+			Request receive = dev.irecv(in, ids[1 - me], i, 0);
+			dev.send(java.util.List.of("round", i), ids[1 - me], i, 0);
+			receive.iwait();
+			equal(java.util.List.of("round", i), in[0], "the object");
+			dev.finish();
+		}
+		System.out.println("finished");
+	}
+
+	@Case
+	void findingDevices() throws Exception {
+		check(Device.newInstance("ibvdev") != dev, "a new one each time");
+		equal(dev.getClass(), Device.newInstance("xxdev.ibvdev.IBVDevice").getClass(), "by class");
+		fails(() -> Device.newInstance("nosuchdev"), "nosuchdev", "ibvdev", "class path");
+		equal("ibvdev", dev.name(), "name");
+		equal(ThreadLevel.MULTIPLE, dev.threadLevel(), "threads");
+	}
+
+	@Case
+	void beforeInit() throws Exception {
+		Device fresh = Device.newInstance("ibvdev");
+		fails(fresh::id, "init");
+		fails(fresh::finish, "init");
+		fails(fresh::peek, "init");
+		fails(() -> fresh.send(new int[1], ids[0], 0, 0), "init");
+		fails(() -> fresh.recv(new int[1], Device.ANY_SRC, 0, 0), "init");
+		fails(() -> fresh.init(null), "rank");
+		fails(() -> fresh.init(new String[] {"x", args[1], "ibvdev"}), "\"x\"");
+		fails(() -> fresh.init(new String[] {"0", "/no/such/conf", "ibvdev"}), "/no/such/conf");
+		System.setProperty("xxdev.maxdepth", "none");
+		try {
+			fails(() -> fresh.init(args), "xxdev.maxdepth", "none");
+		} finally {
+			System.clearProperty("xxdev.maxdepth");
+		}
+	}
+
+	@Case
+	void processes() {
+		equal(2, ids.length, "size");
+		equal(me, dev.id().rank(), "rank");
+		equal(ids[me], dev.id(), "id");
+		check(!ids[0].equals(ids[1]) && !ids[0].uuid().equals(ids[1].uuid()), "different");
+		String[] other = new String[1];
+		Request receive = dev.irecv(other, ids[1 - me], 1, CONTEXT);
+		dev.send(ids[me].uuid().toString(), ids[1 - me], 1, CONTEXT);
+		checkStatus(receive.iwait(), 1 - me, 1, Type.STRING, 1);
+		equal(ids[1 - me].uuid().toString(), other[0], "every process calls a process the same");
+		check(Arrays.asList(ids).indexOf(dev.id()) == me, "the index is the rank");
+	}
+
+	@Case
+	void finishRefusesWhatIsPending() throws Exception {
+		Request receive = dev.irecv(new int[1], ids[me], 5, CONTEXT);
+		fails(dev::finish, "finish", "pending");
+		check(receive.cancel(), "unmatched");
+	}
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+package xxdevtest;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import harness.EveryMode;
+import harness.Job;
+import harness.Mode;
+import harness.Result;
+import java.io.File;
+
+/** The device behind the interface of FastMPJ, without MPJ Express on the class path. */
+final class XxdevTest {
+	static Job job(Mode mode, int np, Class<?> main, String... args) {
+		return Job.of(mode, np, main, args).seconds(180).heap("1g")
+			.classPath(String.join(File.pathSeparator, Job.ibvdevJar(), Job.xxdevJar(), System.getProperty("java.class.path")));
+	}
+
+	static Result finishes(Job job) {
+		Result result = job.run().assertSuccess();
+		for (int rank = 0; rank < result.ranks.size(); rank++)
+			assertTrue(result.stdout(rank).contains("finished"), result.toString());
+		return result;
+	}
+
+	@EveryMode
+	void messages(Mode mode) {
+		finishes(job(mode, 2, Messages.class));
+	}
+
+	@EveryMode
+	void messagesWithLowSwitchLimit(Mode mode) {
+		finishes(job(mode, 2, Messages.class).option("-Dibvdev.psl=200").option("-Dxxdevtest.largest=1048576"));
+	}
+
+	@EveryMode
+	void objects(Mode mode) {
+		finishes(job(mode, 2, ObjectMessages.class));
+	}
+
+	/** A small window makes announcements of classes rendezvous. */
+	@EveryMode
+	void objectsWithSmallWindow(Mode mode) {
+		finishes(job(mode, 2, ObjectMessages.class).option("-Dibvdev.psl=100").option("-Dibvdev.eager_window=64k"));
+	}
+
+	@EveryMode
+	void filters(Mode mode) {
+		finishes(job(mode, 1, Filtered.class).option("-Djdk.serialFilter=maxrefs=50;maxbytes=5000;!xxdevtest.Parcels$Tree")
+			.option("-Dxxdev.maxarray=1000").option("-Dxxdev.maxbytes=100000"));
+	}
+
+	@EveryMode
+	void serializers(Mode mode) {
+		finishes(job(mode, 2, Plugged.class, "both"));
+		finishes(job(mode, 2, Plugged.class, "one"));
+	}
+
+	@EveryMode
+	void requests(Mode mode) {
+		finishes(job(mode, 2, Requests.class));
+	}
+
+	@EveryMode
+	void requestsWithLowSwitchLimit(Mode mode) {
+		finishes(job(mode, 2, Requests.class).option("-Dibvdev.psl=200"));
+	}
+
+	@EveryMode
+	void mismatches(Mode mode) {
+		finishes(job(mode, 2, Mismatches.class));
+	}
+
+	@EveryMode
+	void lifecycle(Mode mode) {
+		finishes(job(mode, 2, Lifecycle.class, "cases"));
+		finishes(job(mode, 2, Lifecycle.class, "rounds"));
+	}
+}
