@@ -111,6 +111,14 @@ JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_ssend
 
 /*
  * Class:     xxdev_ibvdev_Native
+ * Method:    sendAtOnce
+ * Signature: (J[BIIIJ)I
+ */
+JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_sendAtOnce
+  (JNIEnv *, jclass, jlong, jbyteArray, jint, jint, jint, jlong);
+
+/*
+ * Class:     xxdev_ibvdev_Native
  * Method:    isend
  * Signature: (JLjava/lang/Object;IJJIIIJ)J
  */

@@ -64,4 +64,9 @@ int ibvx_heap_test(struct ibvx *ep, ibvx_req *req, struct ibvx_heap *heap, struc
 /* As ibvx_waitany(), but the request found is not consumed. */
 int ibvx_heap_any(struct ibvx *ep, int count, const ibvx_req reqs[]);
 
+/* A standard send that needs nothing of the receiver, for what a layer tells its like on the other side: 1: it has left as one
+ * eager packet, in the stream in front of whatever is sent later; 0: that cannot be done now (too long, no credit, no room, others
+ * wait before it), and nothing has happened. */
+int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);
+
 #endif

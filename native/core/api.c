@@ -13,6 +13,7 @@
 #include "core/recv.h"
 #include "core/send.h"
 #include "core/wait.h"
+#include "ibvx_heap.h"
 
 /* More than any memory holds, and far from overflowing a sum. */
 #define API_BYTES_MAX ((size_t)PTRDIFF_MAX / 8)
@@ -145,6 +146,22 @@ int ibvx_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, i
 int ibvx_ssend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context)
 {
 	return api_send(ep, buf, dest, tag, context, true);
+}
+
+int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context)
+{
+	int rc = api_check_send(ep, buf, dest);
+
+	if (rc)
+		return rc;
+	core_lock(ep);
+	rc = api_check_open(ep);
+	if (rc == 0)
+		rc = peer_check(&ep->peers[dest]);
+	if (rc == 0)
+		rc = api_at_once(ep, buf, dest, tag, context);
+	core_unlock(ep);
+	return rc;
 }
 
 void api_start_send(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf)

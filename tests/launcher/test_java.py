@@ -57,7 +57,13 @@ class Java(LauncherTest):
         out, _ = self.probe("properties", "java.class.path")
         entries = out.strip().partition("=")[2].split(":")
         self.assertEqual([os.path.basename(e) for e in entries[:3]], ["ibvdev.jar", "mpj.jar", "log4j-1.2.jar"])
-        self.assertEqual(entries[3:], [CLASSES])
+        self.assertEqual(entries[3:4], [CLASSES])
+        self.assertEqual([os.path.basename(e) for e in entries[4:]], ["xxdev-api.jar"])  # the user's own xxdev comes first
+        out, _ = self.probe("properties", "java.class.path", options=["-dev", "xxdev", "-mpjhome", self.folder])
+        self.assertEqual([os.path.basename(e) for e in out.strip().partition("=")[2].split(":")],
+                         ["ibvdev.jar", os.path.basename(CLASSES), "xxdev-api.jar"])
+        out, _ = self.succeed("-np", 1, "-dev", "xxdev", "-cp", CLASSES, "Probe", "arguments")
+        self.assertRegex(out, r"ibvdev\|arguments")
 
     def test_jar(self):
         long = "X-" + "y" * 60 + ": " + "z" * 6 + "\r\n z\r\n"  # a continued line

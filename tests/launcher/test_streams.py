@@ -98,7 +98,7 @@ class CommandLine(LauncherTest):
                 (["-np"], "-np needs a value"),
                 (["-n", "4", "X"], "4 is not the name of a class; the number of ranks is given by -np 4"),
                 (["-np", "2"], "nothing to run"),
-                (["-dev", "xyz", "X"], "-dev xyz: no such device; there are ibvdev, niodev"),
+                (["-dev", "xyz", "X"], "-dev xyz: no such device; there are ibvdev, xxdev, niodev"),
                 (["-dev", "hybdev", "X"], "use -dev smpdev"),
                 (["-dev", "native", "X"], "mpirun -np"),
                 (["-jar", "no.jar"], "-jar no.jar: no such file"),

@@ -10,12 +10,16 @@ import xxdev.XXDevException;
 
 /** Objects or a String that have come, as bytes. */
 final class Arrival {
-	final int source;
-	final byte[] message;
+	private final String operation;
+	private final Place place;
+	private final int source;
 	private final int tag;
 	private final long word;
+	private final byte[] message;
 
-	private Arrival(int source, int tag, long word, byte[] message) {
+	private Arrival(String operation, Place place, int source, int tag, long word, byte[] message) {
+		this.operation = operation;
+		this.place = place;
 		this.source = source;
 		this.tag = tag;
 		this.word = word;
@@ -36,22 +40,17 @@ final class Arrival {
 			throw new XXDevException(Texts.operation(operation, "from", source, tag, context) + ": " + Texts.mismatch(word, bytes, place));
 		}
 		byte[] message = result.body() == 0 ? new byte[0] : Native.body(result.body(), (int) bytes);
-		return new Arrival(source, tag, word, message);
+		return new Arrival(operation, place, source, tag, word, message);
 	}
 
 	private boolean isString() {
 		return Word.code(word) == Word.STRING;
 	}
 
-	/** Is all here that the message needs? Blocks for it if it may. */
-	boolean ready(IBVDevice device, long endpoint, boolean block) {
-		return isString() || device.codec().ready(endpoint, source, message, block);
-	}
-
-	/** Puts the objects in their place; they are ready. */
-	Status deliver(IBVDevice device, String operation, int context, Place place) {
+	/** Puts the objects in their place. */
+	Status deliver(IBVDevice device, long endpoint, int context) {
 		String what = Texts.operation(operation, "from", source, tag, context);
-		Object[] objects = isString() ? new Object[] {text()} : device.codec().unpack(what, source, message, Word.count(word));
+		Object[] objects = isString() ? new Object[] {text()} : device.codec().unpack(endpoint, what, source, message, Word.count(word));
 		Object[] target = (Object[]) place.buf;
 		Class<?> element = target.getClass().getComponentType();
 		for (Object object : objects)

@@ -16,7 +16,7 @@ final class Descriptor {
 	/** Ids are below this; 0 is not one. */
 	static final int MAX_IDS = 1 << 16;
 	/** Longer ones are not worth a message of their own. */
-	static final int MAX_BYTES = 32768;
+	static final int MAX_BYTES = 8192;
 
 	private static final class Resolved {
 		final ClassLoader loader;

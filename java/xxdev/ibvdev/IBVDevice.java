@@ -7,7 +7,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import xdev.ibvdev.NativeLibrary;
-import xdev.ibvdev.PendingRequest;
 import xdev.ibvdev.PendingRequests;
 import xdev.ibvdev.ResultBlock;
 import xdev.ibvdev.Settings;
@@ -72,7 +71,7 @@ public final class IBVDevice extends Device {
 			throw new XXDevException("init of rank " + rank + ": " + Texts.last());
 		try {
 			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), rank, Native.size(handle));
-			codec = new ObjectCodec(this, all.size(), limits, serializer);
+			codec = new ObjectCodec(all.size(), limits, serializer);
 			endpoint = handle;
 			peers = all;
 			return all.all();
@@ -225,15 +224,12 @@ public final class IBVDevice extends Device {
 	private void sendAny(String operation, boolean sync, Object buf, int offset, int count, int rank, int tag, int context) {
 		long ep = endpoint;
 		Message message = Message.of(codec(), operation, buf, offset, count);
-		message.announce(ep, rank);
-		Place place = message.place;
+		Place place = message.addressed(ep, rank);
 		int rc = sync ? Native.ssend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word)
 			: Native.send(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
 		if (rc < 0)
 			throw Texts.sending(operation, rank, tag, context);
-		IBVRequest unfinished = message.sent(rank);
-		if (unfinished != null)
-			unfinished.iwait();
+		message.sent();
 		Reference.reachabilityFence(buf);
 	}
 
@@ -242,15 +238,14 @@ public final class IBVDevice extends Device {
 		check(operation, context);
 		long ep = endpoint;
 		Message message = Message.of(codec(), operation, buf, offset, count);
-		message.announce(ep, rank);
-		Place place = message.place;
+		Place place = message.addressed(ep, rank);
 		IBVRequest request = IBVRequest.send(this, ep, operation, rank, tag, context, place);
 		request.handle = sync
 			? Native.issend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word)
 			: Native.isend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
 		if (Native.failed(request.handle))
 			throw Texts.sending(operation, rank, tag, context);
-		request.after(message.sent(rank));
+		message.sent();
 		pending.add(request);
 		return request;
 	}
@@ -267,9 +262,7 @@ public final class IBVDevice extends Device {
 		Reference.reachabilityFence(buf);
 		if (place.nativeKind != Native.BODY)
 			return delivered("recv", context, place, result);
-		Arrival arrival = Arrival.of("recv", context, place, result);
-		arrival.ready(this, ep, true);
-		return arrival.deliver(this, "recv", context, place);
+		return Arrival.of("recv", context, place, result).deliver(this, ep, context);
 	}
 
 	private Request post(Object buf, int offset, int count, PID src, int tag, int context) {
@@ -314,9 +307,8 @@ public final class IBVDevice extends Device {
 			long handle = Native.peek(endpoint);
 			if (Native.failed(handle))
 				throw new XXDevException("peek: " + Texts.last());
-			PendingRequest found = pending.find(handle);
-			IBVRequest request = (IBVRequest) found;
-			if (request == null || request.internal)
+			IBVRequest request = (IBVRequest) pending.find(handle);
+			if (request == null)
 				continue;
 			if (!request.isFreed())
 				return request;

@@ -17,8 +17,8 @@ import xxdev.XXDevException;
  *   BUSY stands for PENDING while one thread is at work on the request.
  * </pre>
  *
- * Complete means: the library has consumed the request, what came was delivered, and of objects the classes' descriptions are here or there
- * ({@link ObjectCodec}). Only the thread that made it BUSY touches the fields without a word about threads.
+ * Complete means: the library has consumed the request, and what came was delivered. Only the thread that made it BUSY touches the fields
+ * without a word about threads.
  */
 final class IBVRequest extends Request implements PendingRequest {
 	private static final int PENDING = 0;
@@ -46,18 +46,12 @@ final class IBVRequest extends Request implements PendingRequest {
 	private final int peer;
 	private final int tag;
 	private final int context;
-	/** The device's own: peek passes it over. */
-	final boolean internal;
 	/** A receive's target; of a send only if its memory must stay reachable. */
 	private final Place place;
 	private final boolean receive;
 	/** Of a send, for its status. */
 	private final long word;
 	private final long bytes;
-	/** What a send of objects waits for as well; null: nothing, or no longer. */
-	private IBVRequest after;
-	/** Objects that have come and are still to be deserialized. */
-	private Arrival arrival;
 
 	private volatile int state = PENDING;
 	/** The library knows the request no more. */
@@ -70,7 +64,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	private PendingRequest next;
 
 	private IBVRequest(IBVDevice device, long endpoint, String operation, boolean receive, int peer, int tag, int context, Place place, long word,
-		long bytes, boolean internal) {
+		long bytes) {
 		this.device = device;
 		this.endpoint = endpoint;
 		this.operation = operation;
@@ -81,25 +75,15 @@ final class IBVRequest extends Request implements PendingRequest {
 		this.place = place;
 		this.word = word;
 		this.bytes = bytes;
-		this.internal = internal;
 	}
 
 	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, Place place) {
 		Place kept = place.nativeKind == Native.MEMORY ? place : null;
-		return new IBVRequest(device, endpoint, operation, false, peer, tag, context, kept, place.word, place.length, false);
+		return new IBVRequest(device, endpoint, operation, false, peer, tag, context, kept, place.word, place.length);
 	}
 
 	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, Place place) {
-		return new IBVRequest(device, endpoint, "irecv", true, peer, tag, context, place, 0, 0, false);
-	}
-
-	static IBVRequest internal(IBVDevice device, long endpoint, String operation, int peer) {
-		return new IBVRequest(device, endpoint, operation, false, peer, 0, IBVDevice.OWN_CONTEXT, null, Word.DESCRIPTORS, 0, true);
-	}
-
-	/** Of a send, before anybody else sees it: complete only when this one is, too. May be null. */
-	void after(IBVRequest other) {
-		after = other;
+		return new IBVRequest(device, endpoint, "irecv", true, peer, tag, context, place, 0, 0);
 	}
 
 	@Override
@@ -135,27 +119,31 @@ final class IBVRequest extends Request implements PendingRequest {
 
 	/** With the state BUSY, which ends here: drives the operation on. True: complete. */
 	private boolean work(boolean block) {
-		boolean done = false;
 		try {
-			done = advance(block);
+			advance(block);
 		} finally {
-			leave(done || consumed && failure != null ? COMPLETE : PENDING);
+			leave(consumed ? COMPLETE : PENDING);
 		}
-		return done;
+		return consumed;
 	}
 
-	private boolean advance(boolean block) {
-		if (!consumed) {
-			ResultBlock result = ResultBlock.own();
-			int rc = block ? complete(result) : test(result);
-			if (rc == 0 && !block)
-				return false;
-			if (rc == -Native.ESHUTDOWN) /* the library has not looked at the request */
-				throw new XXDevException(Texts.operation(operation, receive ? "from" : "to", peer, tag, context) + ": " + Texts.last());
-			device.pending.remove(this);
+	private void advance(boolean block) {
+		ResultBlock result = ResultBlock.own();
+		int rc = block ? complete(result) : test(result);
+		if (rc == 0 && !block)
+			return;
+		if (rc == -Native.ESHUTDOWN) /* the library has not looked at the request */
+			throw new XXDevException(Texts.operation(operation, receive ? "from" : "to", peer, tag, context) + ": " + Texts.last());
+		device.pending.remove(this);
+		try {
 			take(rc, result);
+		} catch (XXDevException e) {
+			failure = e;
+		} catch (OutOfMemoryError e) {
+			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": the message has come, but found no room in the "
+				+ "Java heap: " + e, e);
+			throw e;
 		}
-		return failure != null || follow(block);
 	}
 
 	private int complete(ResultBlock result) {
@@ -179,44 +167,9 @@ final class IBVRequest extends Request implements PendingRequest {
 		else if (!receive)
 			status = device.status(peer, tag, word, bytes);
 		else if (place.nativeKind == Native.BODY)
-			arrival = catching(() -> Arrival.of(operation, context, place, result));
+			status = Arrival.of(operation, context, place, result).deliver(device, endpoint, context);
 		else
-			status = catching(() -> device.delivered(operation, context, place, result));
-	}
-
-	/** The rest of a complete operation, with objects: theirs. */
-	private boolean follow(boolean block) {
-		if (after != null) {
-			if (block)
-				after.iwait();
-			else if (after.test() == null)
-				return false;
-			after = null;
-		}
-		if (arrival != null) {
-			if (!Boolean.TRUE.equals(catching(() -> arrival.ready(device, endpoint, block))))
-				return failure != null;
-			status = catching(() -> arrival.deliver(device, operation, context, place));
-			arrival = null;
-		}
-		return true;
-	}
-
-	private interface Step<T> {
-		T run();
-	}
-
-	private <T> T catching(Step<T> step) {
-		try {
-			return step.run();
-		} catch (XXDevException e) {
-			failure = e;
-			return null;
-		} catch (OutOfMemoryError e) {
-			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": the message has come, but found no room in the "
-				+ "Java heap: " + e, e);
-			throw e;
-		}
+			status = device.delivered(operation, context, place, result);
 	}
 
 	/** Ends BUSY and wakes who sleeps in awaitChange(). */
@@ -258,12 +211,12 @@ final class IBVRequest extends Request implements PendingRequest {
 			return false;
 		if (claim()) {
 			try {
-				if (consumed || !cancelled())
+				if (!cancelled())
 					return false;
 				advance(true);
 				return true;
 			} finally {
-				leave(consumed && arrival == null ? COMPLETE : PENDING);
+				leave(consumed ? COMPLETE : PENDING);
 			}
 		}
 		/* A thread that sleeps in iwait of this request gets the news from there. */
@@ -287,14 +240,12 @@ final class IBVRequest extends Request implements PendingRequest {
 		if (!claim())
 			throw new XXDevException(Texts.operation(operation, receive ? "from" : "to", peer, tag, context)
 				+ ": free while another thread waits for the request");
-		boolean gone = consumed;
+		boolean gone = false;
 		try {
 			freed = true;
-			/* Memory that the library reads or writes must stay reachable until it does no more. */
-			boolean watched = place != null && place.nativeKind == Native.MEMORY || after != null;
-			if (!gone && watched)
-				device.freed(this);
-			else if (!gone && Native.free(endpoint, handle) == 0) {
+			if (place != null && place.nativeKind == Native.MEMORY) {
+				device.freed(this); /* memory that the library uses must stay reachable until it does no more */
+			} else if (Native.free(endpoint, handle) == 0) {
 				device.pending.remove(this);
 				gone = true;
 			}
@@ -331,9 +282,9 @@ final class IBVRequest extends Request implements PendingRequest {
 		return claim();
 	}
 
-	/** Ends a claim; true if the request is complete now. */
-	boolean conclude(boolean block) {
-		return work(block);
+	/** Ends a claim and the request, which is complete. */
+	void conclude() {
+		work(true);
 	}
 
 	void unclaim() {

@@ -9,13 +9,11 @@ final class Message {
 	/** As a count: the whole of it. */
 	static final int ALL = -1;
 
-	final Place place;
-	private final ObjectCodec codec;
+	private final Place place;
 	private final ObjectCodec.Packer packer;
 
-	private Message(Place place, ObjectCodec codec, ObjectCodec.Packer packer) {
+	private Message(Place place, ObjectCodec.Packer packer) {
 		this.place = place;
-		this.codec = codec;
 		this.packer = packer;
 	}
 
@@ -25,13 +23,13 @@ final class Message {
 			throw new XXDevException(operation + ": the buffer is null: a null can be sent as an element of an Object[]");
 		int kind = Place.kindOf(buf);
 		if (kind >= 0)
-			return new Message(array(kind, operation, buf, offset, count), null, null);
+			return new Message(array(kind, operation, buf, offset, count), null);
 		if (buf instanceof String) {
 			single(operation, buf, offset, count);
-			return new Message(Place.text((String) buf), null, null);
+			return new Message(Place.text((String) buf), null);
 		}
 		Place place = Place.of(operation, buf, offset, count, false);
-		return place != null ? new Message(place, null, null) : objects(codec, operation, buf, offset, count);
+		return place != null ? new Message(place, null) : objects(codec, operation, buf, offset, count);
 	}
 
 	static Place array(int kind, String operation, Object buf, int offset, int count) {
@@ -52,7 +50,7 @@ final class Message {
 		else
 			single(operation, buf, offset, count);
 		ObjectCodec.Packer packer = codec.pack(operation, objects, from, number);
-		return new Message(Place.packed(packer.sink.array(), packer.sink.size(), Word.objects(number)), codec, packer);
+		return new Message(Place.packed(packer.sink.array(), packer.sink.size(), Word.objects(number)), packer);
 	}
 
 	private static void single(String operation, Object buf, int offset, int count) {
@@ -82,16 +80,16 @@ final class Message {
 	}
 
 	/** Tells the receiver, if need be, what it must know first. Right before the message itself is sent. */
-	void announce(long endpoint, int rank) {
-		if (packer != null)
-			packer.address(endpoint, rank);
+	Place addressed(long endpoint, int rank) {
+		if (packer == null)
+			return place;
+		packer.address(endpoint, rank);
+		return Place.packed(packer.sink.array(), packer.sink.size(), place.word);
 	}
 
-	/** After the send; what it must wait for besides, or null. */
-	IBVRequest sent(int rank) {
-		if (packer == null)
-			return null;
-		packer.giveBack();
-		return codec.unfinished(rank);
+	/** After the send. */
+	void sent() {
+		if (packer != null)
+			packer.giveBack();
 	}
 }

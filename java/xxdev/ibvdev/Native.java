@@ -87,6 +87,9 @@ final class Native {
 	static native int ssend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag,
 		int context, long type);
 
+	/** 1: the message has left eagerly, in the stream in front of whatever is sent later; 0: not possible now, nothing has happened. */
+	static native int sendAtOnce(long endpoint, byte[] message, int dest, int tag, int context, long type);
+
 	/** A request handle. What is not MEMORY has been copied, or has left, when this returns. */
 	static native long isend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag,
 		int context, long type);

@@ -13,29 +13,30 @@ import xxdev.XXDevException;
  * Objects to bytes and back. A message of objects is
  *
  * <pre>
- *   [serializer: 4 bytes, big-endian] [announcements: 4 bytes] [what the serializer wrote]
+ *   [serializer: 4 bytes, big-endian] [announcements: 4] [length: 4] [so much of what the serializer wrote] [descriptions]
+ *   descriptions: { [number: 4] [length: 4] [a class's descriptor as ObjectOutputStream writes it] } ...
  * </pre>
  *
- * Java serialization describes each class in each stream. Here a stream has numbers instead, a process's own for its classes, and a peer is told once what
- * a number means, by an <i>announcement</i>: a message in a context of the device's own ({@link IBVDevice#OWN_CONTEXT}) with
- * <pre>
- *   { [number] [length] [the descriptor as ObjectOutputStream writes it] } ...
- * </pre>
+ * Java serialization describes each class in each stream. Here a stream has numbers instead, a process's own for its classes; they are the same towards
+ * all peers, and what a number means never changes. A peer is told once, by an <i>announcement</i>: descriptions as a message of their own, in a
+ * context that is the device's ({@link IBVDevice#OWN_CONTEXT}).
  *
- * <b>Rules.</b> (1) Before a message that uses a number is sent to a peer, an announcement of it has been sent to that peer; both under one lock for each
- * peer. (2) The message says how many announcements the peer had been sent by then. (3) Who decodes a message first takes in as many announcements of its sender.
+ * <p><b>Rules.</b> (1) A message that uses numbers which a peer has not been told of is preceded by an announcement of them in the same stream, if that can leave eagerly at once
+ * (it waits for nobody, and is no request); else the message itself has the descriptions, and the next message tries again. Deciding, announcing and counting are
+ * under one lock for each peer. (2) The message says how many announcements had been sent to the peer by then. (3) Who receives it first takes in as many of its
+ * sender's announcements, and the message's own descriptions.
  *
- * <p><b>Why it holds.</b> The envelopes of one sender arrive in the order of its sends, so at a receiver that has a message the envelopes of the announcements it needs
- * have arrived, and a receive for them matches at once. It does not matter in which order messages are received, by which thread, by wildcards, after a probe, or whether
- * they are dropped (cancelled, freed, received into something that does not fit): announcements are in no message that
- * could get lost, and are counted. An announcement that cannot leave eagerly (a full window) is a rendezvous and needs its sender's progress: then
- * the sends behind it are not complete before it is, as if they were rendezvous themselves; they are until then in the library, or will ask again.
+ * <p><b>Why it holds.</b> The packets of one sender arrive in the order in which they left, so whoever has a message finds the announcements that it needs among
+ * the unexpected messages, complete. It does not matter in which order messages are received, by which thread, by wildcards, after a probe, or whether they are dropped (cancelled,
+ * freed, received into something that does not fit): announcements are in no message that could get lost, and are counted. Descriptions inside a
+ * message are repeated until an announcement has left, so nothing depends on that message either. No send waits for more than without all this,
+ * and no receive for more than its message. If a message is dropped, the announcements in front of it stay with the unexpected messages until the next: a
+ * few hundred bytes for each class, once.
  *
- * <p>A class whose descriptor is large, and classes beyond 65,535, have no number and are described in each message. Numbers are towards all peers the same,
- * so a message is serialized without a lock and without regard to who gets it. Any thread.
+ * <p>A class whose descriptor is large, and classes beyond 65,535, have no number; they are described in the stream each time. Any thread.
  */
 final class ObjectCodec {
-	private static final int HEADER_BYTES = 8;
+	private static final int HEADER_BYTES = 12;
 	/** Streams that have carried more than this are given to the collector: their tables are as large as their largest message. */
 	private static final int KEPT_BYTES = 1 << 20;
 
@@ -58,7 +59,8 @@ final class ObjectCodec {
 		/** Makes the message ready for a peer. */
 		void address(long endpoint, int peer) {
 			sink.putInt(0, serializerId);
-			sink.putInt(4, serializer != null ? 0 : outgoing(peer).announce(endpoint, encoder.used()));
+			sink.putInt(8, sink.size() - HEADER_BYTES);
+			sink.putInt(4, serializer != null ? 0 : outgoing(peer).announce(endpoint, encoder.used(), sink));
 		}
 
 		/** For the next message. */
@@ -68,7 +70,6 @@ final class ObjectCodec {
 		}
 	}
 
-	private final IBVDevice device;
 	private final Descriptors descriptors = new Descriptors();
 	private final AtomicReferenceArray<OutgoingClasses> outgoing;
 	private final AtomicReferenceArray<IncomingClasses> incoming;
@@ -78,8 +79,7 @@ final class ObjectCodec {
 	private final int serializerId;
 	final Limits limits;
 
-	ObjectCodec(IBVDevice device, int size, Limits limits, Serializer serializer) {
-		this.device = device;
+	ObjectCodec(int size, Limits limits, Serializer serializer) {
 		this.limits = limits;
 		this.serializer = serializer;
 		serializerId = serializer == null ? 0 : serializer.getClass().getName().hashCode() | 1;
@@ -104,7 +104,7 @@ final class ObjectCodec {
 	private OutgoingClasses outgoing(int peer) {
 		OutgoingClasses classes = outgoing.get(peer);
 		if (classes == null) {
-			outgoing.compareAndSet(peer, null, new OutgoingClasses(device, peer));
+			outgoing.compareAndSet(peer, null, new OutgoingClasses(peer));
 			classes = outgoing.get(peer);
 		}
 		return classes;
@@ -113,7 +113,7 @@ final class ObjectCodec {
 	private IncomingClasses incoming(int peer) {
 		IncomingClasses classes = incoming.get(peer);
 		if (classes == null) {
-			incoming.compareAndSet(peer, null, new IncomingClasses(device, peer));
+			incoming.compareAndSet(peer, null, new IncomingClasses(peer));
 			classes = incoming.get(peer);
 		}
 		return classes;
@@ -134,35 +134,34 @@ final class ObjectCodec {
 		}
 	}
 
-	/** What a send to that peer must wait for besides its own message; null as a rule. */
-	IBVRequest unfinished(int peer) {
-		OutgoingClasses classes = outgoing.get(peer);
-		return classes == null ? null : classes.unfinished();
-	}
-
-	/** Is everything here that the message needs? Blocks for it if it may. */
-	boolean ready(long endpoint, int source, byte[] message, boolean block) {
-		int needed = message.length < HEADER_BYTES ? 0 : ByteSink.getInt(message, 4);
-		return needed <= 0 || incoming(source).ready(endpoint, needed, block);
-	}
-
-	/** Deserializes a message that is ready. */
-	Object[] unpack(String operation, int source, byte[] message, int count) {
-		if (message.length < HEADER_BYTES || count < 0 || count > (serializer == null ? message.length - HEADER_BYTES : limits.array))
+	/** Deserializes a message. */
+	Object[] unpack(long endpoint, String operation, int source, byte[] message, int count) {
+		int stream = message.length < HEADER_BYTES ? -1 : ByteSink.getInt(message, 8);
+		boolean possible = stream >= 0 && stream <= message.length - HEADER_BYTES;
+		if (!possible || count < 0 || count > (serializer == null ? stream : limits.array))
 			throw new XXDevException(operation + ": " + count + " objects in " + message.length + " bytes: not a message of this device");
 		int id = ByteSink.getInt(message, 0);
 		if (id != serializerId)
 			throw new XXDevException(operation + ": the sender serialized by " + (id == 0 ? "Java serialization" : "a class of its own")
 				+ ", this process by " + (serializer == null ? "Java serialization" : serializer.getClass().getName())
 				+ ": set the system property xxdev.serializer to the same in all processes");
+		if (serializer == null) {
+			IncomingClasses classes = incoming(source);
+			classes.takeIn(endpoint, ByteSink.getInt(message, 4));
+			classes.enter(message, HEADER_BYTES + stream, message.length);
+		}
+		return deserialize(operation, source, message, HEADER_BYTES + stream, count);
+	}
+
+	private Object[] deserialize(String operation, int source, byte[] message, int end, int count) {
 		Decoder decoder = null;
 		try {
 			if (serializer != null)
-				return custom(message, count);
+				return custom(message, end, count);
 			decoder = decoders.poll();
 			if (decoder == null)
 				decoder = Decoder.open(limits);
-			Object[] objects = decoder.decode(message, HEADER_BYTES, message.length, count, incoming(source));
+			Object[] objects = decoder.decode(message, HEADER_BYTES, end, count, incoming(source));
 			if (message.length <= KEPT_BYTES)
 				decoders.add(decoder);
 			return objects;
@@ -176,9 +175,9 @@ final class ObjectCodec {
 		}
 	}
 
-	private Object[] custom(byte[] message, int count) throws IOException, ClassNotFoundException {
+	private Object[] custom(byte[] message, int end, int count) throws IOException, ClassNotFoundException {
 		Object[] objects = new Object[count];
-		serializer.read(objects, count, new ByteArrayInputStream(message, HEADER_BYTES, message.length - HEADER_BYTES));
+		serializer.read(objects, count, new ByteArrayInputStream(message, HEADER_BYTES, end - HEADER_BYTES));
 		return objects;
 	}
 }

@@ -1,72 +1,70 @@
 // SPDX-License-Identifier: MIT
 package xxdev.ibvdev;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import xxdev.XXDevException;
 
-/**
- * Which of our classes a peer has been told of. See {@link ObjectCodec}. Any thread.
- */
+/** Which of our classes a peer has been told of. See {@link ObjectCodec}. Any thread. */
 final class OutgoingClasses {
-	private final IBVDevice device;
+	/** What an announcement may have at most, so that it can leave as one packet. */
+	private static final int ANNOUNCEMENT_BYTES = 12000;
+
 	private final int peer;
 	private final BitSet told = new BitSet();
-	/** Messages with descriptors sent so far. */
+	/** Announcements sent so far. */
 	private int announcements;
-	/** The latest of those that are not complete, which asks for the ones before it; usually null. */
-	private IBVRequest unfinished;
 
-	OutgoingClasses(IBVDevice device, int peer) {
-		this.device = device;
+	OutgoingClasses(int peer) {
 		this.peer = peer;
 	}
 
 	/**
-	 * Describes the classes that the peer does not know, before the message that uses them is sent, in the same stream.
+	 * Announces the classes that the peer does not know, in front of the message that uses them. Those for which that cannot be done now
+	 * are described in the message itself, behind its end.
 	 *
-	 * @return how many announcements the receiver of that message needs
+	 * @return how many announcements the receiver of the message must take in
 	 */
-	synchronized int announce(long endpoint, List<Descriptor> used) {
-		ByteSink message = null;
-		for (Descriptor descriptor : used) {
-			if (told.get(descriptor.id))
-				continue;
-			if (message == null)
-				message = new ByteSink();
-			message.writeInt(descriptor.id);
-			message.writeInt(descriptor.bytes.length);
-			message.write(descriptor.bytes, 0, descriptor.bytes.length);
-		}
-		if (message != null) {
-			send(endpoint, message);
-			for (Descriptor descriptor : used)
-				told.set(descriptor.id);
-			announcements++;
+	synchronized int announce(long endpoint, List<Descriptor> used, ByteSink message) {
+		int next = 0;
+		while ((next = firstUnknown(used, next)) < used.size()) {
+			ByteSink announcement = new ByteSink();
+			int end = collect(used, next, announcement);
+			byte[] bytes = Arrays.copyOf(announcement.array(), announcement.size());
+			int sent = Native.sendAtOnce(endpoint, bytes, peer, 0, IBVDevice.OWN_CONTEXT, Word.DESCRIPTORS);
+			if (sent < 0)
+				throw new XXDevException("describing classes to rank " + peer + ": " + Texts.last());
+			for (int i = next; i < end && sent > 0; i++)
+				told.set(used.get(i).id);
+			announcements += sent;
+			if (sent == 0)
+				message.write(bytes, 0, bytes.length);
+			next = end;
 		}
 		return announcements;
 	}
 
-	private void send(long endpoint, ByteSink message) {
-		IBVRequest request = IBVRequest.internal(device, endpoint, "isend", peer);
-		request.after(unfinished());
-		request.handle = Native.isend(endpoint, message.array(), Native.BYTE, 0, message.size(), peer, 0, IBVDevice.OWN_CONTEXT,
-			Word.DESCRIPTORS);
-		if (Native.failed(request.handle))
-			throw new XXDevException("describing classes to rank " + peer + ": " + Texts.last());
-		device.pending.add(request);
-		unfinished = request;
+	private int firstUnknown(List<Descriptor> used, int from) {
+		int i = from;
+		while (i < used.size() && told.get(used.get(i).id))
+			i++;
+		return i;
 	}
 
-	/**
-	 * What a send must wait for besides its own message: an announcement that could not leave at once. Without this the receiver of a complete
-	 * send might have to wait for its sender to come back into the library.
-	 *
-	 * @return null as a rule
-	 */
-	synchronized IBVRequest unfinished() {
-		if (unfinished != null && unfinished.test() != null)
-			unfinished = null;
-		return unfinished;
+	/** The descriptions of unknown ones from there on, as many as fit; the index behind them. */
+	private int collect(List<Descriptor> used, int from, ByteSink to) {
+		int i = from;
+		for (; i < used.size(); i++) {
+			Descriptor descriptor = used.get(i);
+			if (told.get(descriptor.id))
+				continue;
+			if (to.size() > 0 && to.size() + 8 + descriptor.bytes.length > ANNOUNCEMENT_BYTES)
+				break;
+			to.writeInt(descriptor.id);
+			to.writeInt(descriptor.bytes.length);
+			to.write(descriptor.bytes, 0, descriptor.bytes.length);
+		}
+		return i;
 	}
 }

@@ -50,44 +50,23 @@ final class WaitAny {
 			releaseBut(index);
 			if (error != null)
 				throw new XXDevException("iwaitany: " + error);
-			requests[index].conclude(true);
+			requests[index].conclude();
 			return requests[index].iwait().at(index);
 		}
 	}
 
 	/** The index of one that is complete, and then nothing is claimed; or -1. */
 	private int claimAll() {
-		java.util.Arrays.fill(handles, 0);
 		for (int i = 0; i < requests.length; i++) {
 			IBVRequest request = requests[i];
-			if (request == null)
-				continue;
-			boolean complete = request.isComplete();
-			if (!complete && request.claimed()) {
-				if (!request.consumed()) {
-					handles[i] = request.handle;
-					continue;
-				}
-				complete = concluded(request);
-			}
-			if (complete || request.isComplete()) {
+			if (request != null && request.claimed()) {
+				handles[i] = request.handle;
+			} else if (request != null && request.isComplete()) {
 				releaseBut(-1);
 				return i;
 			}
 		}
 		return -1;
-	}
-
-	/** One that has come, but waits for more. */
-	private boolean concluded(IBVRequest request) {
-		boolean done = false;
-		try {
-			done = request.conclude(true);
-		} finally {
-			if (!done)
-				releaseBut(-1);
-		}
-		return done;
 	}
 
 	private void releaseBut(int kept) {

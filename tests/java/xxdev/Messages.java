@@ -49,7 +49,7 @@ final class Messages extends Program {
 		int[] lengths = {0, 1, 2, 9, 100, 1500, 70000};
 		for (Kind kind : Kind.values())
 			for (int n : lengths)
-				for (int mode = 0; mode < MODES; mode++) {
+				for (int mode = QUICK ? n % 3 : 0; mode < MODES; mode += QUICK ? 3 : 1) {
 					int seed = n + mode;
 					/* at the start, at the end, in the middle; the receiver has some room to spare */
 					int from = mode % 3 == 0 ? 0 : 5;

@@ -145,7 +145,8 @@ final class ObjectMessages extends Program {
 			lengths[i] = dev.probe(ids[me], 11, CONTEXT).bytes();
 			dev.recv(new Object[1], ids[me], 11, CONTEXT);
 		}
-		check(lengths[0] < 60, "a tree of one node takes " + lengths[0] + " bytes; its class alone would take more");
+		boolean inside = Boolean.getBoolean("xxdevtest.inside"); /* the job does not let announcements leave eagerly */
+		check(lengths[0] < 60 != inside, "a tree of one node takes " + lengths[0] + " bytes; its class alone takes more than 60");
 		equal(lengths[0], lengths[2], "the length does not change");
 	}
 

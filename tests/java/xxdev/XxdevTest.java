@@ -38,10 +38,16 @@ final class XxdevTest {
 		finishes(job(mode, 2, ObjectMessages.class));
 	}
 
-	/** A small window makes announcements of classes rendezvous. */
+	/** Nothing leaves eagerly, so classes are described in the messages. */
+	@EveryMode
+	void objectsWithLowSwitchLimit(Mode mode) {
+		finishes(job(mode, 2, ObjectMessages.class).option("-Dibvdev.psl=100").option("-Dxxdevtest.inside=true"));
+	}
+
+	/** Some announcements can leave, some cannot. */
 	@EveryMode
 	void objectsWithSmallWindow(Mode mode) {
-		finishes(job(mode, 2, ObjectMessages.class).option("-Dibvdev.psl=100").option("-Dibvdev.eager_window=64k"));
+		finishes(job(mode, 2, ObjectMessages.class).option("-Dibvdev.eager_window=4k"));
 	}
 
 	@EveryMode
