@@ -136,6 +136,31 @@ final class ObjectMessages extends Program {
 			send.iwait();
 	}
 
+	/** The receiver's window is full when the classes are used first: they are described in the messages. */
+	@Case
+	void descriptionsWithoutCredit() throws Exception {
+		Class<?>[] types = {java.util.concurrent.ConcurrentHashMap.class, java.util.concurrent.CopyOnWriteArrayList.class,
+			java.util.concurrent.LinkedBlockingQueue.class, java.util.concurrent.atomic.AtomicInteger.class, java.util.Date.class};
+		int fillers = 300;
+		int other = 1 - me;
+		List<Request> sends = new ArrayList<>();
+		for (int i = 0; i < fillers; i++)
+			sends.add(dev.isend(new byte[200], ids[other], 400, CONTEXT));
+		for (int round = 0; round < 2; round++)
+			for (int i = 0; i < types.length; i++)
+				sends.add(dev.isend(types[i].getDeclaredConstructor().newInstance(), ids[other], 401 + i, CONTEXT));
+		Object[] in = new Object[1];
+		for (int round = 0; round < 2; round++)
+			for (int i = types.length - 1; i >= 0; i--) {
+				dev.recv(in, ids[other], 401 + i, CONTEXT);
+				equal(types[i], in[0].getClass(), "class " + i);
+			}
+		for (int i = 0; i < fillers; i++)
+			dev.recv(new byte[200], Device.ANY_SRC, 400, CONTEXT);
+		for (Request send : sends)
+			send.iwait();
+	}
+
 	@Case
 	void descriptionsAreNotRepeated() {
 		Tree tree = Tree.of(1, 1);

@@ -47,7 +47,7 @@ final class XxdevTest {
 	/** Some announcements can leave, some cannot. */
 	@EveryMode
 	void objectsWithSmallWindow(Mode mode) {
-		finishes(job(mode, 2, ObjectMessages.class).option("-Dibvdev.eager_window=4k"));
+		finishes(job(mode, 2, ObjectMessages.class).option("-Dibvdev.eager_window=64k"));
 	}
 
 	@EveryMode
