@@ -27,6 +27,7 @@ struct adapter_faults {
 	bool no_cm;                /* RDMA CM is not available */
 	bool infiniband;           /* LIDs, no addresses in the GID table */
 	bool no_copy;              /* reads and writes move nothing, addresses need not exist */
+	bool overlook;             /* packets lie unread until the first that comes after this was taken back */
 	uint32_t max_inline;       /* create_qp refuses more */
 	enum ibv_wc_status next_send; /* the next send ends so, its data is lost; 0: success */
 };

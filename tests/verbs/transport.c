@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -649,6 +650,37 @@ static void test_wanted_device(void **state)
 	}
 }
 
+/* The first burst over iWARP may use all the credit it gets and be overlooked: greetings must still go out. */
+static void test_an_overlooked_burst(void **state)
+{
+	static const char *const variants[][2] = {{NULL}, {"verbs_slots=16", NULL}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+		struct pair p;
+		uint64_t sent = 0;
+
+		adapter_reset();
+		adapter_faults.iwarp = true;
+		adapter_faults.overlook = true;
+		pair_open(&p, variants[i]);
+		assert_true(pair_send_until(&p, 0, ++sent, 8));
+		while (pair_send(&p, 0, sent + 1, 8) == 0)
+			sent++;
+		pair_run(&p);
+		assert_int_equal(p.side[1].packets, 0);
+		adapter_faults.overlook = false;
+		for (int ms = 0; ms < 20000 && p.side[1].packets < (int)sent; ms++) {
+			usleep(1000);
+			pair_run(&p);
+		}
+		expect_good(&p.side[1], (int)sent);
+		assert_true(pair_send_until(&p, 0, sent + 1, 8));
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -675,6 +707,7 @@ int main(void)
 		TEST(test_events_of_the_device),
 		TEST(test_arming),
 		TEST(test_wanted_device),
+		TEST(test_an_overlooked_burst),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
