@@ -1,77 +1,82 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests of the transport verbs on real kernel RDMA, in a guest of scripts/ibvdev-vm.
+"""Tests of the transport verbs on real kernel RDMA, in guests of scripts/ibvdev-vm.
 
-usage: verbs.py RIG CASE VM_JOB [JAVA_ARGUMENT...]
+usage: verbs.py RIG CASE BUILD
+       verbs.py --list            (lines of suite, case, "java" if it needs the Java device; for Meson)
 
-Exits 77 (skipped) only where ibvdev-vm --prepare says that this machine cannot run a guest.
+The cases are data: verbs_cases.py.  Exits 77 (skipped) only where ibvdev-vm --prepare says that this machine cannot
+run a guest.
 """
 import os
 import shlex
 import subprocess
 import sys
 
-SKIPPED = 77
-VERBS = "transports=self,verbs"
-# What one device has to stand; every line is one job.  The stream of seed 3 has messages of 1 MB.
-TRAFFIC = [
-    "--ranks 2 --seeds 3",
-    "--ranks 4 --seeds 2",
-    "--ranks 2 --seeds 2 --threads",
-    "--ranks 4 --seeds 1 --seed 7 --threads",
-    "--ranks 2 --big 20000000",
-    "--ranks 3 --kill",
-]
-# Other ways through the transport.
-VARIANTS = [
-    "--ranks 3 --seeds 2 --seed 10 verbs_srq=0",
-    "--ranks 3 --seeds 2 --seed 20 verbs_inline=0 verbs_slots=4",
-    "--ranks 3 --seeds 2 --seed 30 verbs_chunk=512 psl=1k",
-    "--ranks 2 --seeds 2 --seed 40 verbs_get_min=1g",
-    "--ranks 2 --seeds 2 --seed 50 verbs_get_min=0 psl=0",
-    "--ranks 2 --big 100000 spin_us=0 yield_us=0",
-]
-# Options of the rig and jobs, by case.
-CASES = {
-    "rxe": (["--no-siw"], TRAFFIC),
-    "siw": (["--no-rxe"], TRAFFIC),
-    "rxe-variants": (["--no-siw"], VARIANTS),
-    "siw-variants": (["--no-rxe"], VARIANTS),
-    "device": ([], ["--ranks 2 --seeds 1 verbs_device=siw0", "--ranks 2 --seeds 1 verbs_device=rxe0:1",
-                    "--ranks 2 --seeds 1 verbs_device=rxe0 verbs_gid_index=1", "--ranks 2 --seeds 1"]),
-    "memlock": (["--no-siw", "--memlock", "64", "--user", "nobody"], ["--ranks 2 --seeds 2", "--ranks 2 --big 3000000",
-                                                                         "--ranks 4 --big 300000"]),
+sys.dont_write_bytecode = True
+import verbs_cases  # noqa: E402
+
+# What the scripts of the cases use.  $BUILD, $SOURCE and $MPJ are put in front.
+PRELUDE = """
+VM_JOB=$BUILD/tests/vm/vm-job
+MPI_TESTS=$BUILD/tests/java/mpi/mpi-tests.jar:$BUILD/tests/java/java-harness.jar
+NPB=$BUILD/bench/npb/npb.jar
+export IBVDEV_BUILD=$BUILD IBVDEV_TEST_QUICK=1 IBVDEV_TEST_PLAIN=1
+# The optimising compiler would take most of the time of an emulated processor.
+export JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx300m -XX:-UsePerfData"
+step() { # step SECONDS COMMAND...: says what it runs and how long it took
+	limit=$1; shift
+	began=$(date +%s%N)
+	timeout $limit "$@" || { status=$?; echo "== status $status: $*" >&2; return $status; }
+	echo "== $((($(date +%s%N) - began) / 1000000)) ms: $*"
 }
+mpi() { # mpi RANKS CLASSPATH MAIN ARGUMENT...
+	ranks=$1 classpath=$2; shift 2
+	step 1000 $SOURCE/scripts/ibvrun -np $ranks -cp $classpath "$@"
+}
+mpi_nodes() { # mpi_nodes CLASSPATH MAIN ARGUMENT...: four ranks, this node's half of them
+	classpath=$1 main=$2; shift 2
+	export MPJ_HOME=/usr/share/mpj
+	printf '4\\n131072\\n' >/tmp/job.conf
+	for r in 0 1 2 3; do echo "ibvdev$((r / 2))@$((7200 + 2 * r))@$((7201 + 2 * r))@$r@0" >>/tmp/job.conf; done
+	ranks=
+	for r in $((IBVDEV_TEST_NODE * 2)) $((IBVDEV_TEST_NODE * 2 + 1)); do
+		step 1000 java -Dibvdev.library=$BUILD/native/libibvdev.so \\
+			-cp $BUILD/java/ibvdev.jar:$classpath:$MPJ:/usr/share/java/log4j-1.2.jar $main $r /tmp/job.conf ibvdev "$@" &
+		ranks="$ranks $!"
+	done
+	for pid in $ranks; do wait $pid || exit; done
+}
+junit() { # junit CLASS
+	tests=$BUILD/tests/java
+	step 1000 java -Dibvdev.test.jar=$BUILD/java/ibvdev.jar -Dibvdev.test.native=$BUILD/native/libibvdev.so \\
+		-Dibvdev.test.mpj_jar=$MPJ -Dibvdev.test.ibvrun=$SOURCE/scripts/ibvrun -Dibvdev.test.build=$BUILD \\
+		-cp $tests/device/java-device-tests.jar:$MPI_TESTS:/usr/share/java/junit-platform-console-standalone.jar \\
+		org.junit.platform.console.ConsoleLauncher --disable-banner --details=tree --disable-ansi-colors \\
+		--fail-if-no-tests --select-class $1
+}
+"""
 
 
-def guest(rig, options, script):
-    return subprocess.run([rig, "--verbose", "--boot-limit", "240", "--limit", "900", *options, "--", "sh", "-ec", script],
-                          stdin=subprocess.DEVNULL, check=False).returncode
+def run(rig, name, build):
+    case = verbs_cases.CASES[name]
+    source = os.path.dirname(os.path.dirname(os.path.realpath(rig)))
+    mpj = os.environ.get("IBVDEV_TEST_MPJ", "/usr/share/java/mpj.jar")
+    places = "".join("%s=%s\n" % (k, shlex.quote(v)) for k, v in (("BUILD", build), ("SOURCE", source), ("MPJ", mpj)))
+    return subprocess.run([rig, "--verbose", "--boot-limit", "240", "--limit", "1100", *case.options, "--", "sh", "-ec",
+                           places + PRELUDE + case.script], stdin=subprocess.DEVNULL, check=False).returncode
 
 
-def jobs(vm_job, lines):
-    """A script that runs them one after the other and ends with the first that fails."""
-    script = ""
-    for line in lines:
-        script += "echo '== %s'; timeout 240 %s %s %s\n" % (line, shlex.quote(vm_job), line, VERBS)
-    return script
-
-
-def main(rig, case, vm_job, java):
-    prepared = subprocess.run([rig, "--prepare"], check=False).returncode
-    if prepared:
-        return prepared
-    if case.startswith("java-"):
-        device = case.split("-")[1]
-        os.environ["IBVDEV_TRANSPORTS"] = "self,verbs"
-        os.environ["IBVDEV_TEST_QUICK"] = "1"
-        return guest(rig, ["--no-siw" if device == "rxe" else "--no-rxe", "--env", "IBVDEV_TEST_QUICK=1"],
-                     " ".join(map(shlex.quote, java)))
-    options, lines = CASES[case]
-    return guest(rig, options, jobs(vm_job, lines))
+def main(argv):
+    if argv[1:] == ["--list"]:
+        for name, case in verbs_cases.CASES.items():
+            print(case.suite, name, "java" if case.java else "c")
+        return 0
+    if len(argv) != 4 or argv[2] not in verbs_cases.CASES:
+        sys.exit(__doc__)
+    prepared = subprocess.run([argv[1], "--prepare"], stdin=subprocess.DEVNULL, check=False).returncode
+    return prepared or run(argv[1], argv[2], os.path.abspath(argv[3]))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]))
+    sys.exit(main(sys.argv))

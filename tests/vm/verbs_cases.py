@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""What the transport verbs has to stand on real kernel RDMA, as data: CASES by name.
+
+A case is the options of the rig and a script for the guest.  Suite "vm" is the part that every run of the tests
+affords; "vm-verbs" runs when it is named: every combination of the ways through the transport.
+"""
+import itertools
+from collections import namedtuple
+
+Case = namedtuple("Case", "suite options script java")
+CASES = {}
+
+FORCED = "transports=self,verbs"
+ONLY = {"rxe": ["--no-siw"], "siw": ["--no-rxe"]}
+# Device, who connects: soft-iWARP is connected by RDMA CM alone.
+WAYS = {"rxe-cm": ("rxe", "verbs_connect=cm"), "rxe-tcp": ("rxe", "verbs_connect=tcp"), "siw": ("siw", "verbs_connect=cm")}
+RENDEZVOUS = ("read", "write")
+# What else the matrix crosses with them.
+INLINE = ("verbs_inline=auto", "verbs_inline=0")
+SRQ = ("verbs_srq=1", "verbs_srq=0")
+
+
+def case(name, options, script, suite="vm-verbs", java=False):
+    CASES[name] = Case(suite, options, script, java)
+
+
+def jobs(lines, settings=FORCED):
+    """One after the other, until the first that fails."""
+    return "".join("step 240 $VM_JOB %s %s\n" % (line, settings) for line in lines)
+
+
+def environment(settings):
+    """The same settings for programs that take none: IBVDEV_VERBS_SRQ=0."""
+    return "".join("export IBVDEV_%s=%s\n" % (name.upper(), value)
+                   for name, value in (pair.split("=") for pair in settings.split()))
+
+
+# --- one guest, programs in C ---
+
+# Every line is one job.  The stream of seed 3 has messages of 1 MB.
+TRAFFIC = [
+    "--ranks 2 --seeds 3",
+    "--ranks 4 --seeds 2",
+    "--ranks 2 --seeds 2 --threads",
+    "--ranks 4 --seeds 1 --seed 7 --threads",
+    "--ranks 2 --big 20000000",
+    "--ranks 4 --ring 200 --bytes 100",
+    "--ranks 3 --kill",
+    "--ranks 2 --total 5000",
+]
+case("rxe", ONLY["rxe"], jobs(TRAFFIC), "vm")
+case("siw", ONLY["siw"], jobs(TRAFFIC), "vm")
+
+# Other ways through the transport.
+VARIANTS = [
+    "--ranks 3 --seeds 2 --seed 10 verbs_srq=0",
+    "--ranks 3 --seeds 2 --seed 20 verbs_inline=0 verbs_slots=4",
+    "--ranks 3 --seeds 2 --seed 30 verbs_chunk=512 psl=1k",
+    "--ranks 2 --seeds 2 --seed 40 verbs_get_min=1g",
+    "--ranks 2 --seeds 2 --seed 50 verbs_get_min=0 psl=0",
+    "--ranks 2 --seeds 2 --seed 60 verbs_rendezvous=write",
+    "--ranks 2 --ring 200 verbs_slots=4",
+    "--ranks 2 --big 100000 spin_us=0 yield_us=0",
+]
+for device, options in ONLY.items():
+    case(device + "-variants", options, jobs(VARIANTS))
+
+case("device", [], jobs(["--ranks 2 --seeds 1 verbs_device=siw0", "--ranks 2 --seeds 1 verbs_device=rxe0:1",
+                         "--ranks 2 --seeds 1 verbs_device=rxe0 verbs_gid_index=1", "--ranks 2 --seeds 1"]), "vm")
+
+# Few pages may be locked: it works, with one warning a rank.
+MEMLOCK = """
+jobs_warn() { # jobs_warn RANKS ARGUMENT...: each rank warns once, and the job is good
+	ranks=$1; shift
+	step 240 $VM_JOB --ranks $ranks "$@" log=warn 2>/tmp/warnings || { cat /tmp/warnings; exit 1; }
+	cat /tmp/warnings
+	[ "$(grep -c 'ulimit -l' /tmp/warnings)" = $ranks ] || { echo "not one warning a rank"; exit 1; }
+}
+jobs_warn 2 --seeds 1 %(forced)s
+jobs_warn 2 --big 3000000 %(forced)s
+jobs_warn 4 --big 300000 %(forced)s
+""" % {"forced": FORCED}
+case("memlock", ["--no-siw", "--memlock", "64", "--user", "nobody"], MEMLOCK, "vm")
+case("memlock-siw", ["--no-rxe", "--memlock", "64", "--user", "nobody"], MEMLOCK)
+
+# 64 ranks that talk in a ring: two queue pairs each (vm-job checks), whatever the size of the job.
+case("ring", ["--no-siw"], jobs(["--ranks 64 --ring 3"]), "vm")
+case("ring-siw", ["--no-rxe"], jobs(["--ranks 64 --ring 3"]))
+
+STALE = ["--ranks 2 --stale 10000 --bytes 40000"]
+for device, rendezvous in itertools.product(ONLY, RENDEZVOUS):
+    case("stale-%s-%s" % (device, rendezvous), ONLY[device], jobs(STALE, FORCED + " verbs_rendezvous=" + rendezvous))
+
+# --- the matrix ---
+
+MATRIX = ["--ranks 4 --seeds 1 --seed 7 --threads", "--ranks 3 --seeds 1 --seed 12", "--ranks 2 --big 2000000"]
+TOTAL = ["--ranks 2 --total 100000"]
+for (way, (device, connect)), rendezvous in itertools.product(WAYS.items(), RENDEZVOUS):
+    both = "%s %s verbs_rendezvous=%s" % (FORCED, connect, rendezvous)
+    case("matrix-%s-%s" % (way, rendezvous), ONLY[device],
+         "".join(jobs(MATRIX, "%s %s %s" % (both, inline, srq)) for inline, srq in itertools.product(INLINE, SRQ)))
+    for inline, srq in itertools.product(INLINE, SRQ):
+        case("total-%s-%s-%s-%s" % (way, rendezvous, "inline" if inline == INLINE[0] else "noinline", "srq" if srq == SRQ[0] else "nosrq"),
+             ONLY[device], jobs(TOTAL, "%s %s %s" % (both, inline, srq)))
+
+# --- one guest, programs in Java ---
+
+# The sections of mpitest.Everything in parts of a few minutes each.
+PARTS = {
+    "a": "types modes exchange head tags buffered completion synchronous persistent self probe wildcards order unexpected truncation",
+    "b": "sizes objects derived packed random barrier bcast gather",
+    "c": "reduce located userop flat intra groups cartesian graph inter iwaitany peek itest mpjdev",
+}
+# Who runs what: the ways and the rendezvous take turns over the parts, so that each meets every section at 2 or 4 ranks.
+JAVA = [(way, rendezvous, ranks, part) for way, rendezvous, ranks, part in itertools.product(WAYS, RENDEZVOUS, (2, 4), PARTS)]
+for way, rendezvous, ranks, part in JAVA:
+    device, connect = WAYS[way]
+    settings = "%s %s verbs_rendezvous=%s" % (FORCED, connect, rendezvous)
+    for inline, srq in zip(INLINE, SRQ):
+        case("java-%s-%s-%s-%d%s" % (way, rendezvous, "srq" if srq == SRQ[0] else "nosrq", ranks, part), ONLY[device],
+             environment("%s %s %s" % (settings, inline, srq)) + "mpi %d $MPI_TESTS mpitest.Everything limit=400 threads=2 %s\n" %
+             (ranks, PARTS[part]), java=True)
+
+for way, (device, connect) in WAYS.items():
+    for test in ("device.DeviceTest", "mpitest.EndingsTest"):
+        case("junit-%s-%s" % (way, test.split(".")[1]), ONLY[device],
+             environment("%s %s" % (FORCED, connect)) + "junit %s\n" % test, java=True)
+
+for device, options in ONLY.items():
+    for kernel in ("CG", "EP", "FT", "IS", "MG"):
+        case("npb-%s-%s" % (device, kernel), options,
+             environment(FORCED) + "".join("mpi %d $NPB npb.Npb %s S\n" % (ranks, kernel) for ranks in (2, 4)), java=True)
+case("java", ONLY["rxe"], environment(FORCED) + "mpi 2 $MPI_TESTS mpitest.Everything limit=300 threads=0 exchange wildcards bcast\n",
+     "vm", java=True)
+
+# --- two guests, two ranks each: shm inside, Verbs between ---
+
+TWO = ["--nodes", "2", "--both", "--smp", "2"]
+JOIN = "--join ibvdev0:7100,ibvdev0:7101,ibvdev1:7102,ibvdev1:7103"
+NODES = ["%s --seeds 1 --seed 5" % JOIN, "%s --seeds 1 --seed 7 --threads" % JOIN, "%s --big 300000" % JOIN]
+for device, options in ONLY.items():
+    case("nodes-" + device, TWO + options, jobs(NODES, "transports=self,shm,verbs"), "vm" if device == "rxe" else "vm-verbs")
+    case("nodes-java-" + device, TWO + options,
+         "mpi_nodes $MPI_TESTS mpitest.Everything limit=300 threads=0 exchange wildcards order barrier bcast gather reduce\n", java=True)
+    case("nodes-npb-" + device, TWO + options, "mpi_nodes $NPB npb.Npb CG S\n", java=True)
+
+# Loss, doubles and reordering.  rxe waits for its retry time at each loss: a short one, and few messages.
+NETEM = ["--netem", "delay 5ms 5ms loss 1% duplicate 1%", "--limit", "170"]
+LOSSY = ["%s --seeds 1 --seed 5 --messages 20" % JOIN, "%s --big 100000" % JOIN]
+for device, options in ONLY.items():
+    case("netem-" + device, TWO + options + NETEM, jobs(LOSSY, "transports=self,shm,verbs verbs_timeout_ms=2000"))
+
+# A rank, a network and a guest that go: who is left hears it by name and can finish.
+ENDS = "transports=self,shm,verbs fault_scope=job verbs_timeout_ms=2000 finish_timeout_ms=10000"
+CUT = """
+# node 0 does it to both: its own network device goes, or the other guest
+if [ $IBVDEV_TEST_NODE = 0 ]; then
+	( for n in $(seq 600); do [ ! -e /tmp/ready ] || break; sleep 0.1; done; %s ) &
+fi
+step 120 $VM_JOB %s --lost /tmp/ready %s
+"""
+for device, options in ONLY.items():
+    case("killed-rank-" + device, TWO + options, jobs([JOIN + " --kill"], ENDS), "vm" if device == "rxe" else "vm-verbs")
+    case("cut-" + device, TWO + options, CUT % ("ip link set eth0 down", JOIN, ENDS))
+    case("killed-guest-" + device, TWO + options, CUT % ("kill-node 1", JOIN, ENDS))
