@@ -368,6 +368,9 @@ void peer_fail(struct peer *p, int code, const char *why)
 		peer_blame(p);
 	peer_gone(p, PEER_FAILED);
 	p->transport->ops->forget(p->transport, p->rank);
+	/* the end of a process shows in the star by itself, a dead link does not: who only waits has to be told */
+	if (ep->fault_job && code != -ECONNRESET && ep->bootstrap)
+		bootstrap_report_lost(ep->bootstrap, p->rank, why);
 	peer_end_requests(p, code);
 	wait_signal_all(ep);
 }

@@ -259,6 +259,8 @@ void adapter_async(enum ibv_event_type type)
 	async_event = (struct ibv_async_event){.event_type = type};
 	if (type == IBV_EVENT_QP_FATAL)
 		async_event.element.qp = adapter_qp(0);
+	if (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE)
+		async_event.element.port_num = 1;
 	async_pending = true;
 	signal_fd(context.async_fd);
 }

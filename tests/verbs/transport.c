@@ -609,6 +609,37 @@ static void test_events_of_the_device(void **state)
 	}
 }
 
+/* A port that stays down for longer than a packet would be tried ends even peers to whom nothing is sent. */
+static void test_a_port_that_stays_down(void **state)
+{
+	static const char *const settings[] = {"verbs_timeout_ms=20", NULL};
+
+	(void)state;
+	for (int back = 0; back < 2; back++) {
+		struct pair p;
+
+		adapter_reset();
+		pair_open(&p, settings);
+		assert_true(pair_send_until(&p, 0, 1, 8));
+		pair_run(&p);
+		adapter_async(IBV_EVENT_PORT_ERR);
+		pair_run(&p);
+		if (back)
+			adapter_async(IBV_EVENT_PORT_ACTIVE);
+		pair_run(&p);
+		for (int ms = 0; ms < (back ? 100 : 10000) && p.side[0].downs + p.side[1].downs < 2; ms++) {
+			usleep(1000);
+			pair_run(&p);
+		}
+		/* one side gets the event; the other one's connection ends */
+		assert_int_equal(p.side[0].downs, !back);
+		assert_int_equal(p.side[1].downs, !back);
+		assert_true(back || strstr(p.side[0].why, "port 1 is down") || strstr(p.side[1].why, "port 1 is down"));
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
 /* A sleeper is woken through the completion channel, and only when asked for. */
 static void test_arming(void **state)
 {
@@ -705,6 +736,7 @@ int main(void)
 		TEST(test_nonsense_from_the_wire),
 		TEST(test_deaths_and_farewells),
 		TEST(test_events_of_the_device),
+		TEST(test_a_port_that_stays_down),
 		TEST(test_arming),
 		TEST(test_wanted_device),
 		TEST(test_an_overlooked_burst),

@@ -153,13 +153,15 @@ for device, options in ONLY.items():
 # A rank, a network and a guest that go: who is left hears it by name and can finish.
 ENDS = "transports=self,shm,verbs fault_scope=job verbs_timeout_ms=2000 finish_timeout_ms=10000"
 CUT = """
-# node 0 does it to both: its own network device goes, or the other guest
+# node 0 does it to both
 if [ $IBVDEV_TEST_NODE = 0 ]; then
 	( for n in $(seq 600); do [ ! -e /tmp/ready ] || break; sleep 0.1; done; %s ) &
 fi
 step 120 $VM_JOB %s --lost /tmp/ready %s
 """
+SILENCE = "tc qdisc add dev eth0 root netem loss 100%"
 for device, options in ONLY.items():
     case("killed-rank-" + device, TWO + options, jobs([JOIN + " --kill"], ENDS), "vm" if device == "rxe" else "vm-verbs")
-    case("cut-" + device, TWO + options, CUT % ("ip link set eth0 down", JOIN, ENDS))
+    case("silence-" + device, TWO + options, CUT % ("on-node 1 %s; %s" % (SILENCE, SILENCE), JOIN, ENDS))
+    case("link-down-" + device, TWO + options, CUT % ("on-node 1 ip link set eth0 down; ip link set eth0 down", JOIN, ENDS))
     case("killed-guest-" + device, TWO + options, CUT % ("kill-node 1", JOIN, ENDS))

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/verbs/verbs_state.h"
 
@@ -13,6 +16,34 @@
 #define DEVICE_READS_MAX 16
 /* What one RDMA read or write moves at most: bounds the time that a link's sends wait behind it. */
 #define DEVICE_MOVE_BYTES (64u << 20)
+
+/* Runs while a port is down, as long as the adapter would try to send. */
+static void device_start_port_timer(struct verbs_device *d)
+{
+	int64_t ms = d->port_down ? settings_int(d->verbs->env.settings, SETTING_VERBS_TIMEOUT_MS) : 0;
+	struct itimerspec t = {.it_value = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * CLOCK_NS_PER_MS}};
+
+	if (timerfd_settime(d->port_fd, 0, &t, NULL) < 0)
+		log_warn(d->verbs->env.log, "verbs: timerfd_settime: %s", strerror(errno));
+}
+
+/* Who only receives would never learn from the adapter that nothing can come any more. */
+static void device_on_port_timer(void *arg)
+{
+	struct verbs_device *d = arg;
+	struct verbs *v = d->verbs;
+	uint64_t n;
+
+	if (read(d->port_fd, &n, sizeof(n)) < 0 || !d->port_down)
+		return;
+	for (uint32_t i = 0; i < v->link_count; i++) {
+		struct verbs_link *l = v->links[i];
+
+		if (l && l->peer && l->device == d && v->locals[l->peer->local].port == d->port_down)
+			peer_end(l->peer, -ENETDOWN, "rank %d cannot be reached: %s port %u is down: is the link up (ibv_devinfo, ip link)?",
+				 l->peer->rank, d->context->device->name, d->port_down);
+	}
+}
 
 static void device_on_event(struct verbs_device *d, struct ibv_async_event *e)
 {
@@ -45,7 +76,11 @@ static void device_on_event(struct verbs_device *d, struct ibv_async_event *e)
 		return;
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_PORT_ACTIVE:
-		d->port_down = e->event_type == IBV_EVENT_PORT_ERR;
+		if (e->event_type == IBV_EVENT_PORT_ERR)
+			d->port_down = (uint8_t)e->element.port_num;
+		else if (d->port_down == e->element.port_num)
+			d->port_down = 0;
+		device_start_port_timer(d);
 		log_warn(v->env.log, "verbs: %s port %d: %s", name, e->element.port_num, event_text(e->event_type));
 		return;
 	default: /* path migration, limits: of no meaning here; the list grows with the library */
@@ -100,6 +135,11 @@ static int device_watch(struct verbs_device *d)
 
 	if (rc == 0)
 		rc = device_nonblocking(d->context->async_fd);
+	d->port_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (rc == 0 && d->port_fd < 0)
+		rc = error_sys(-errno, "timerfd_create");
+	if (rc == 0)
+		rc = w->add(w->monitor, d->port_fd, device_on_port_timer, d);
 	if (rc == 0)
 		rc = w->add(w->monitor, d->channel->fd, device_on_completion, d);
 	if (rc == 0)
@@ -180,6 +220,7 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 		return NULL;
 	}
 	d->verbs = v;
+	d->port_fd = -1;
 	d->context = context;
 	d->regs.api = v->api;
 	d->regs.bytes_max = v->register_max;
@@ -189,6 +230,8 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 		error_prefix(rc, "RDMA device %s", context->device->name);
 		if (d->channel)
 			v->env.watch.remove(v->env.watch.monitor, d->channel->fd);
+		if (d->port_fd >= 0)
+			v->env.watch.remove(v->env.watch.monitor, d->port_fd);
 		device_close(d);
 		return NULL;
 	}
@@ -205,6 +248,8 @@ void device_close(struct verbs_device *d)
 	const struct verbs_provider *api = d->verbs->api;
 
 	regcache_close(&d->regs);
+	if (d->port_fd >= 0)
+		close(d->port_fd);
 	if (d->srq)
 		api->destroy_srq(d->srq);
 	for (uint32_t i = 0; i < d->srq_slab_count; i++)

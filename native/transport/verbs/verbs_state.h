@@ -159,7 +159,9 @@ struct verbs_device {
 	uint32_t srq_slab_count, srq_slab_room, srq_room;
 	uint32_t srq_posted, srq_promised; /* buffers in the SRQ; credits given to peers */
 	int cq_room, cq_used;
-	bool iwarp, armed, broken, port_down;
+	bool iwarp, armed, broken;
+	uint8_t port_down;           /* the number of a port that is down, or 0 */
+	int port_fd;                 /* timer: how long it may be */
 	bool inline_known;
 	uint32_t max_inline;
 	uint16_t reads_out, reads_in;      /* RDMA reads at a time per queue pair: as requester, as responder */
