@@ -7,7 +7,7 @@ affords; "vm-verbs" runs when it is named: every combination of the ways through
 import itertools
 from collections import namedtuple
 
-Case = namedtuple("Case", "suite options script java")
+Case = namedtuple("Case", "suite options script java status")
 CASES = {}
 
 FORCED = "transports=self,verbs"
@@ -20,8 +20,9 @@ INLINE = ("verbs_inline=auto", "verbs_inline=0")
 SRQ = ("verbs_srq=1", "verbs_srq=0")
 
 
-def case(name, options, script, suite="vm-verbs", java=False):
-    CASES[name] = Case(suite, options, script, java)
+def case(name, options, script, suite="vm-verbs", java=False, status=0):
+    """status: what the rig must end with; 137: a node was killed, and the other one ended with 0."""
+    CASES[name] = Case(suite, options, script, java, status)
 
 
 def jobs(lines, settings=FORCED):
@@ -164,4 +165,4 @@ for device, options in ONLY.items():
     case("killed-rank-" + device, TWO + options, jobs([JOIN + " --kill"], ENDS), "vm" if device == "rxe" else "vm-verbs")
     case("silence-" + device, TWO + options, CUT % ("on-node 1 %s; %s" % (SILENCE, SILENCE), JOIN, ENDS))
     case("link-down-" + device, TWO + options, CUT % ("on-node 1 ip link set eth0 down; ip link set eth0 down", JOIN, ENDS))
-    case("killed-guest-" + device, TWO + options, CUT % ("kill-node 1", JOIN, ENDS))
+    case("killed-guest-" + device, TWO + options, CUT % ("kill-node 1", JOIN, ENDS), status=137)
