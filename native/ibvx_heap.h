@@ -41,7 +41,7 @@ struct ibvx_want {
 	void *base;
 };
 
-/* A blocking send from a heap. */
+/* A blocking send from a heap; buf has lengths only, the body lies behind the head. */
 int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
 		   bool sync);
 

@@ -11,6 +11,13 @@
 #include "core/wait.h"
 #include "ibvx_heap.h"
 
+void heap_reach(struct request *r, void *at)
+{
+	r->base[0] = at;
+	if (r->kind == REQ_SEND)
+		r->base[1] = at ? (char *)at + r->bytes[0] : NULL;
+}
+
 static void heap_wake_owner(struct request *r)
 {
 	if (!r->place || r->place->wanted)
@@ -80,7 +87,12 @@ static void heap_pull(struct ibvx *ep, struct request *r)
 	size_t left = (size_t)(r->stage_end - r->stage_at);
 
 	if (left == 0) {
-		wait_poll(ep, HEAP_REGION_PACKETS);
+		uint64_t end = r->at + HEAP_REGION_BYTES;
+
+		for (int n = 0; n < HEAP_REGION_PACKETS && r->at < end && r->state != REQ_DONE; n++) {
+			if (wait_poll(ep, 1) == 0)
+				break;
+		}
 		return;
 	}
 	if (left > HEAP_REGION_BYTES)
@@ -115,17 +127,21 @@ bool heap_turn(struct ibvx *ep, struct waiter *w)
 	at = place->enter(place);
 	core_lock(ep);
 	if (at) {
-		r->base[r->kind == REQ_SEND] = at;
+		heap_reach(r, at);
 		if (r->kind == REQ_SEND)
 			heap_push(r);
 		else
 			heap_pull(ep, r);
-		r->base[r->kind == REQ_SEND] = NULL;
+		heap_reach(r, NULL);
 		core_unlock(ep);
 		place->leave(place, at);
 		core_lock(ep);
 		heap_count_region(ep, clock_now_ns() - begin);
+	} else {
+		place->wanted = true; /* what called for it is still to be done */
 	}
 	wait_flush(ep);
+	if (place->wanted) /* more to do: no sleep before that */
+		atomic_store_explicit(&w->signal, 1, memory_order_relaxed);
 	return true;
 }

@@ -12,12 +12,12 @@
 
 /* Most bytes that one region moves before it is closed: a copy of some ten microseconds. */
 #define HEAP_REGION_BYTES (64u << 10)
-/* Packets that a region takes in, at most. */
-#define HEAP_REGION_PACKETS 1
+/* Packets that a region takes in of each peer, at most. */
+#define HEAP_REGION_PACKETS 4
 
 static inline char *heap_address(const struct request *r)
 {
-	return r->base[r->kind == REQ_SEND];
+	return r->base[0];
 }
 
 /* There is room for a piece of r, a send whose memory is out of reach: its owner is to come. -EAGAIN */
@@ -35,6 +35,9 @@ static inline void heap_moved(struct request *r)
 
 /* The stage of a receive that has matched; NULL: no memory. */
 char *heap_stage(struct request *r);
+
+/* In reach from here on, at this address; or no longer (NULL). */
+void heap_reach(struct request *r, void *at);
 
 /* One region has come to its end after this time. */
 void heap_count_region(struct ibvx *ep, int64_t ns);

@@ -145,23 +145,26 @@ static void heap_post(struct ibvx *ep, struct request *r, struct ibvx_heap *heap
 	void *at = NULL;
 
 	if (heap && u && u->at) {
+		ep->users++; /* an abort waits for us */
 		core_unlock(ep);
 		begin = clock_now_ns();
 		at = heap->enter(heap);
 		core_lock(ep);
+		ep->users--;
 	}
-	if (r->heap)
-		r->base[0] = at;
+	if (at)
+		heap_reach(r, at);
 	if (message)
 		recv_extracted(ep, r, message);
 	else
 		recv_post(ep, r);
-	if (r->heap)
-		r->base[0] = NULL;
 	if (at) {
+		heap_reach(r, NULL);
+		ep->users++;
 		core_unlock(ep);
 		heap->leave(heap, at);
 		core_lock(ep);
+		ep->users--;
 		heap_count_region(ep, clock_now_ns() - begin);
 	}
 }

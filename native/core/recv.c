@@ -401,6 +401,7 @@ void recv_free_all(struct ibvx *ep)
 		if (!r)
 			continue;
 		free(r->message);
+		free(r->stage);
 		if (r->kind == REQ_RECV && r->split && !r->consumed)
 			free(r->base[1]);
 	}

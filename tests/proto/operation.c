@@ -96,7 +96,9 @@ void op_start_send(struct actor *a)
 	struct operation *op = send_prepare(a, &buf);
 	int err;
 
-	if (op->m.sync)
+	if (rng_percent(&a->rng, 25))
+		err = op_copied_send(a, op);
+	else if (op->m.sync)
 		err = ibvx_issend(a->ep, &buf, op->m.dst, op->m.tag, op->m.context, &op->req);
 	else
 		err = ibvx_isend(a->ep, &buf, op->m.dst, op->m.tag, op->m.context, &op->req);
@@ -127,7 +129,9 @@ void op_blocking_send(struct actor *a)
 	int err;
 
 	atomic_store(&a->doing, op->m.sync ? "ssend" : "send");
-	if (op->m.sync)
+	if (rng_percent(&a->rng, 50))
+		err = op_moving_send(a, op);
+	else if (op->m.sync)
 		err = ibvx_ssend(a->ep, &buf, op->m.dst, op->m.tag, op->m.context);
 	else
 		err = ibvx_send(a->ep, &buf, op->m.dst, op->m.tag, op->m.context);
@@ -146,7 +150,8 @@ static bool untouched(const char *p, size_t from, size_t to)
 
 static void receive_prepare(struct actor *a, struct operation *op, struct ibvx_rbuf *buf)
 {
-	op->split = rng_percent(&a->rng, 20);
+	op->heap = rng_percent(&a->rng, 50);
+	op->split = !op->heap && rng_percent(&a->rng, 20);
 	op->capacity = a->cfg->size_max;
 	if (rng_percent(&a->rng, 12))
 		op->capacity = (size_t)rng_below(&a->rng, a->cfg->size_max + 1);
@@ -269,7 +274,11 @@ void op_start_receive(struct actor *a, int source, int tag, const uint64_t *expe
 
 	op->probed = expect != NULL;
 	op->probed_user = expect ? *expect : 0;
-	err = ibvx_irecv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &op->req);
+	if (op->heap)
+		err = ibvx_heap_irecv(a->ep, &(struct ibvx_want){ source, tag, traffic_context(a->cfg, a->lane),
+								  op->capacity, 0, 0, NULL }, &op->req);
+	else
+		err = ibvx_irecv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &op->req);
 	if (err)
 		traffic_fail(a->cfg, "rank %d: irecv: %s (%s)", a->rank, strerror(-err), ibvx_error());
 	op_add(a, op);
@@ -283,7 +292,10 @@ void op_blocking_receive(struct actor *a, int source, int tag)
 	int err;
 
 	atomic_store(&a->doing, "recv");
-	err = ibvx_recv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &s);
+	if (op->heap)
+		err = op_heap_receive(a, op, HEAP_RECV, NULL, &s);
+	else
+		err = ibvx_recv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &s);
 	receive_ended(a, op, err, &s);
 }
 
@@ -309,12 +321,16 @@ void op_matched(struct actor *a, int source, int tag, bool blocking)
 	if (blocking) {
 		/* its payload comes without our doing anything else */
 		atomic_store(&a->doing, "mrecv");
-		err = ibvx_mrecv(a->ep, &message, &buf, &s);
+		if (op->heap)
+			err = op_heap_receive(a, op, HEAP_MRECV, &message, &s);
+		else
+			err = ibvx_mrecv(a->ep, &message, &buf, &s);
 		if (message != IBVX_REQ_NULL)
 			traffic_fail(a->cfg, "rank %d: mrecv left the handle", a->rank);
 		receive_ended(a, op, err, &s);
 		return;
 	}
+	op->heap = false;
 	err = ibvx_imrecv(a->ep, &message, &buf, &op->req);
 	if (err || message != IBVX_REQ_NULL)
 		traffic_fail(a->cfg, "rank %d: imrecv: %d (%s)", a->rank, err, ibvx_error());
@@ -367,7 +383,8 @@ bool op_test(struct actor *a, unsigned i)
 {
 	struct ibvx_status s = { 0 };
 	ibvx_req before = a->ops[i]->req;
-	int ret = ibvx_test(a->ep, &a->ops[i]->req, &s);
+	int ret = a->ops[i]->heap ? op_heap_receive(a, a->ops[i], HEAP_TEST, &a->ops[i]->req, &s)
+				  : ibvx_test(a->ep, &a->ops[i]->req, &s);
 
 	if (ret == 0) {
 		if (a->ops[i]->req != before)
@@ -384,7 +401,10 @@ void op_wait(struct actor *a, unsigned i)
 	int err;
 
 	atomic_store(&a->doing, a->ops[i]->send ? "wait for a send" : "wait for a receive");
-	err = ibvx_wait(a->ep, &a->ops[i]->req, &s);
+	if (a->ops[i]->heap)
+		err = op_heap_receive(a, a->ops[i], HEAP_WAIT, &a->ops[i]->req, &s);
+	else
+		err = ibvx_wait(a->ep, &a->ops[i]->req, &s);
 	op_ended(a, i, err, &s);
 }
 
@@ -392,11 +412,22 @@ void op_waitany(struct actor *a)
 {
 	ibvx_req reqs[TRAFFIC_OPS_MAX];
 	struct ibvx_status s = { 0 };
+	bool heap = false;
 	int i;
 
-	for (unsigned k = 0; k < a->op_count; k++)
+	for (unsigned k = 0; k < a->op_count; k++) {
 		reqs[k] = a->ops[k]->req;
+		heap |= a->ops[k]->heap;
+	}
 	atomic_store(&a->doing, "waitany");
+	if (heap) { /* the call that consumes names the memory */
+		i = ibvx_heap_any(a->ep, (int)a->op_count, reqs);
+		if (i < 0 || (unsigned)i >= a->op_count)
+			traffic_fail(a->cfg, "rank %d: any of %u: %d (%s)", a->rank, a->op_count, i, ibvx_error());
+		if (!op_test(a, (unsigned)i))
+			traffic_fail(a->cfg, "rank %d: any gave a request that is not complete", a->rank);
+		return;
+	}
 	i = ibvx_waitany(a->ep, (int)a->op_count, reqs, &s);
 	if (i < 0 || (unsigned)i >= a->op_count)
 		traffic_fail(a->cfg, "rank %d: waitany of %u: %d (%s)", a->rank, a->op_count, i, ibvx_error());

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ibvx.h"
+#include "ibvx_heap.h"
 #include "rng.h"
 
 #define TRAFFIC_EDGES 8
@@ -91,6 +91,7 @@ struct operation {
 	int source, tag;      /* receive */
 	size_t capacity;
 	bool split, cancelled, probed;
+	bool heap;            /* receive: its memory moves */
 	uint64_t probed_user; /* the message that it must get */
 	unsigned index;
 };
@@ -132,6 +133,12 @@ void op_wait(struct actor *a, unsigned i);
 void op_waitany(struct actor *a);
 void op_peek(struct actor *a);
 void op_cancel(struct actor *a, unsigned i, bool must);
+
+/* operation_heap.c: the same calls with memory that moves; what the call returned. */
+int op_copied_send(struct actor *a, struct operation *op);
+int op_moving_send(struct actor *a, struct operation *op);
+enum heap_call { HEAP_RECV, HEAP_MRECV, HEAP_WAIT, HEAP_TEST };
+int op_heap_receive(struct actor *a, struct operation *op, enum heap_call call, ibvx_req *req, struct ibvx_status *s);
 
 /* --- rank.c --- */
 

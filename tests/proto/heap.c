@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that moves: regions are opened only to move a piece, by the thread that waits, and nothing is touched outside. */
+#include "directed.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/wait.h"
+#include "moving.h"
+
+#define PSL 4000
+
+static const size_t sizes[] = { 0, 8, 3000, 60000 }; /* empty, eager, fragmented (packets of 512), rendezvous */
+
+/* One blocking call on a thread of its own. */
+struct caller {
+	pthread_t thread;
+	struct ibvx *ep;
+	struct moving m;
+	bool send, sync;
+	int peer, tag;
+	size_t bytes;
+	uint64_t user;
+	int err;
+	struct ibvx_status status;
+	char text[200];
+};
+
+/* Opening a region with the core's lock held would end here. */
+static void needs_lock(struct moving *m, void *arg)
+{
+	struct caller *c = arg;
+	struct ibvx_counter one;
+
+	(void)m;
+	(void)ibvx_counters(c->ep, -1, &one, 1);
+}
+
+static void *caller_main(void *arg)
+{
+	struct caller *c = arg;
+	const struct ibvx_sbuf buf = { .body_bytes = c->bytes, .user = c->user };
+	const struct ibvx_want want = {
+		.source = c->peer, .tag = c->tag, .context = CTX, .capacity_bytes = c->bytes
+	};
+
+	if (c->send)
+		c->err = ibvx_heap_send(c->ep, &c->m.heap, &buf, c->peer, c->tag, CTX, c->sync);
+	else
+		c->err = ibvx_heap_recv(c->ep, &c->m.heap, &want, &c->status);
+	if (c->err)
+		snprintf(c->text, sizeof(c->text), "%s", ibvx_error());
+	moving_bring(&c->m);
+	return NULL;
+}
+
+static void call(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
+{
+	*c = (struct caller){ .ep = w->ep[rank], .send = send, .peer = peer, .tag = tag, .bytes = bytes,
+			      .user = (uint64_t)tag };
+	moving_init(&c->m, send ? text_of(c->user, bytes).bytes : calloc(1, bytes + 1), bytes, (uint64_t)tag + 7);
+	c->m.on_enter = needs_lock;
+	c->m.arg = c;
+	assert_int_equal(pthread_create(&c->thread, NULL, caller_main, c), 0);
+}
+
+static int ended(struct caller *c)
+{
+	pthread_join(c->thread, NULL);
+	assert_false(c->m.open);
+	return c->err;
+}
+
+static void caller_free(struct caller *c)
+{
+	free(c->m.at);
+}
+
+static struct world_config timed(uint64_t seed)
+{
+	struct world_config cfg = ugly(2, seed);
+
+	cfg.monitor = false;
+	return cfg;
+}
+
+/* Every size, both sides moving, whoever is first. */
+static void both_sides(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 24; seed++) {
+		size_t bytes = seed % 6 == 5 ? 400000 : sizes[seed % 4];
+		struct caller from, to;
+		struct world w;
+
+		begin(&w, timed(seed), "spin_us=0", "yield_us=0", "psl=4000", NULL);
+		fabric_clock_start(w.fabric, 50);
+		if (seed & 8)
+			call(&to, &w, 0, false, seed & 16 ? 1 : IBVX_ANY_SOURCE, 5, bytes);
+		call(&from, &w, 1, true, 0, 5, bytes);
+		if (!(seed & 8)) {
+			usleep(500);
+			call(&to, &w, 0, false, 1, 5, bytes);
+		}
+		assert_int_equal(ended(&to), 0);
+		assert_int_equal(to.status.body_bytes, bytes);
+		assert_text(to.m.at, 5, bytes);
+		while (pthread_tryjoin_np(from.thread, NULL))
+			world_turn(&w, 1);
+		assert_int_equal(from.err, 0);
+		assert_text(from.m.at, 5, bytes);
+		caller_free(&from);
+		caller_free(&to);
+		end(&w);
+	}
+}
+
+/* Another type, or a message too long: consumed, the memory as it was, the status filled; the next one is not affected. */
+static void refused(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 4; kind++)
+		for (int early = 0; early < 2; early++)
+			for (int what = 0; what < (kind ? 2 : 1); what++) {
+				struct ibvx_want want = { 0, 1, CTX, sizes[kind] + 10, 0x107, 0xff, NULL };
+				struct text t = text_of(6, sizes[kind]), next = text_of(7, 20);
+				struct ibvx_status s;
+				struct moving m;
+				ibvx_req send[2], recv[2];
+				struct world w;
+
+				if (what) {
+					want.user_mask = 0;
+					want.capacity_bytes = sizes[kind] - 1;
+				}
+				begin(&w, calm(2, 512), "psl=4000", NULL);
+				moving_init(&m, calloc(1, sizes[kind] + 10), sizes[kind] + 10, 3);
+				if (early)
+					assert_int_equal(ibvx_heap_irecv(w.ep[1], &want, &recv[0]), 0);
+				send[0] = put(&w, 0, 1, 1, t, 6, false);
+				send[1] = put(&w, 0, 1, 1, next, 7, false);
+				settle(&w);
+				if (!early)
+					assert_int_equal(ibvx_heap_irecv(w.ep[1], &want, &recv[0]), 0);
+				want.capacity_bytes = 20;
+				want.user_mask = 0xff;
+				assert_int_equal(ibvx_heap_irecv(w.ep[1], &want, &recv[1]), 0);
+				assert_int_equal(finish(&w, 0, &send[0], NULL), 0);
+				assert_int_equal(finish(&w, 0, &send[1], NULL), 0);
+				settle(&w);
+				assert_int_equal(ibvx_heap_wait(w.ep[1], &recv[0], &m.heap, &s),
+						 what ? -EMSGSIZE : -EPROTOTYPE);
+				assert_int_equal(s.user, 6);
+				assert_int_equal(s.body_bytes, sizes[kind]);
+				moving_bring(&m);
+				for (size_t i = 0; i < m.bytes; i++)
+					assert_int_equal(m.at[i], 0);
+				assert_int_equal(ibvx_heap_wait(w.ep[1], &recv[1], NULL, &s), 0);
+				assert_text(s.body, 7, 20);
+				ibvx_free(s.body);
+				free(m.at);
+				end(&w);
+				text_free(t);
+				text_free(next);
+			}
+}
+
+/* What comes while nobody waits is staged, and brought by the call that completes it: no region then. */
+static void staged(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 4; kind++)
+		for (int how = 0; how < 2; how++) {
+			struct ibvx_want want = { 0, 1, CTX, sizes[kind], 0, 0, NULL };
+			struct text t = text_of(6, sizes[kind]);
+			struct ibvx_status s;
+			struct moving m;
+			ibvx_req send, recv;
+			struct world w;
+
+			begin(&w, calm(2, 512), "psl=4000", NULL);
+			moving_init(&m, calloc(1, sizes[kind] + 1), sizes[kind], 3);
+			assert_int_equal(ibvx_heap_irecv(w.ep[1], &want, &recv), 0);
+			send = put(&w, 0, 1, 1, t, 6, false);
+			assert_int_equal(finish(&w, 0, &send, NULL), 0);
+			settle(&w);
+			if (how)
+				assert_int_equal(ibvx_heap_wait(w.ep[1], &recv, &m.heap, &s), 0);
+			else
+				assert_int_equal(ibvx_heap_test(w.ep[1], &recv, &m.heap, &s), 1);
+			assert_int_equal(recv, IBVX_REQ_NULL);
+			assert_int_equal(m.regions, 0);
+			moving_bring(&m);
+			assert_text(m.at, 6, sizes[kind]);
+			free(m.at);
+			end(&w);
+			text_free(t);
+		}
+}
+
+/* A peer that takes nothing for a while: the sender opens regions while there is room, then none. */
+static void no_region_without_room(void **state)
+{
+	struct world_config cfg = calm(2, 512);
+	struct caller from;
+	uint64_t before, after;
+	struct text t = text_of(5, 60000);
+	struct world w;
+	ibvx_req recv;
+
+	(void)state;
+	cfg.net.room_bytes = 4096;
+	cfg.ops = &fake_plain_ops;
+	begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
+	fabric_clock_start(w.fabric, 50);
+	call(&from, &w, 1, true, 0, 5, 60000);
+	memset(t.bytes, 0, t.len);
+	recv = take(&w, 0, 1, 5, t.bytes, t.len);
+	do {
+		world_turn(&w, 1);
+		before = world_counter(w.ep[1], -1, "heap_regions");
+	} while (before == 0);
+	fabric_freeze(w.fabric, 0, true);
+	usleep(20000); /* what was in flight has made its way */
+	before = world_counter(w.ep[1], -1, "heap_regions");
+	usleep(50000);
+	after = world_counter(w.ep[1], -1, "heap_regions");
+	assert_int_equal(after, before);
+	fabric_freeze(w.fabric, 0, false);
+	assert_int_equal(finish(&w, 0, &recv, NULL), 0);
+	assert_int_equal(ended(&from), 0);
+	assert_text(t.bytes, 5, 60000);
+	caller_free(&from);
+	text_free(t);
+	end(&w);
+}
+
+/* One thread polls, another owns the memory: the first must not touch it, and the second must come. */
+static void another_polls(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		struct caller from[2], to[2];
+		struct world w;
+
+		begin(&w, timed(seed), "spin_us=0", "yield_us=0", "psl=4000",
+		      seed % 3 ? "progress_thread=0" : "progress_thread=1", NULL);
+		fabric_clock_start(w.fabric, 50);
+		call(&to[0], &w, 0, false, 1, 1, 100);
+		usleep(seed % 2 ? 1000 : 0);
+		call(&to[1], &w, 0, false, 1, 2, 90000);
+		call(&from[1], &w, 1, true, 0, 2, 90000);
+		assert_int_equal(ended(&to[1]), 0);
+		assert_text(to[1].m.at, 2, 90000);
+		call(&from[0], &w, 1, true, 0, 1, 100);
+		assert_int_equal(ended(&to[0]), 0);
+		assert_text(to[0].m.at, 1, 100);
+		for (int i = 0; i < 2; i++) {
+			while (pthread_tryjoin_np(from[i].thread, NULL))
+				world_turn(&w, 1);
+			assert_int_equal(from[i].err, 0);
+			caller_free(&from[i]);
+			caller_free(&to[i]);
+		}
+		end(&w);
+	}
+}
+
+/* The peer dies at whatever moment: the call ends, no region stays open, nothing is touched any more. */
+static void deaths(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct world_config cfg = timed(seed);
+		size_t bytes = seed % 3 ? 300000 : 3000;
+		struct caller mine, other;
+		struct world w;
+
+		cfg.net.size = 3;
+		begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
+		fabric_clock_start(w.fabric, 50);
+		call(&mine, &w, 0, seed % 2, 1, 5, bytes);
+		call(&other, &w, 1, !(seed % 2), 0, 5, bytes);
+		usleep((unsigned)(seed * 60));
+		fabric_kill(w.fabric, 1, seed % 5 == 0);
+		if (ended(&mine))
+			assert_non_null(strstr(mine.text, "rank 1"));
+		core_lock(w.ep[1]);
+		w.ep[1]->aborted = true; /* its own thread is to let go, too */
+		wait_signal_all(w.ep[1]);
+		core_unlock(w.ep[1]);
+		(void)ended(&other);
+		ibvx_abort(w.ep[1]);
+		w.ep[1] = NULL;
+		caller_free(&mine);
+		caller_free(&other);
+		end(&w);
+	}
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(both_sides), cmocka_unit_test(refused),
+	cmocka_unit_test(staged),     cmocka_unit_test(no_region_without_room),
+	cmocka_unit_test(another_polls), cmocka_unit_test(deaths),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_PROTO_MOVING_H
+#define TESTS_PROTO_MOVING_H
+/*
+ * moving: memory as a collector sees it.  While no region is open it may lie anywhere: opening and closing one moves it, and
+ * the place where it was is filled with rubbish and freed, so that ASan or a check of the bytes catches whoever kept
+ * an address.  One thread at a time.
+ */
+#include <stdbool.h>
+
+#include "ibvx_heap.h"
+#include "rng.h"
+
+struct moving {
+	struct ibvx_heap heap; /* first */
+	char *at;
+	size_t bytes;
+	struct rng rng;
+	bool open;             /* a region is open */
+	unsigned regions;
+	unsigned refuse;       /* so many times there is no region just now */
+	void (*on_enter)(struct moving *m, void *arg); /* or NULL */
+	void *arg;
+};
+
+/* Takes `at` (from malloc) over. */
+void moving_init(struct moving *m, char *at, size_t bytes, uint64_t seed);
+
+/* After a receive: brings what was staged to its place. */
+void moving_bring(struct moving *m);
+
+#endif
