@@ -176,7 +176,7 @@ static int send_eager_more(struct request *r)
 }
 
 /* How many of the first bytes the announcement carries, so that the receiver has work until CTS has brought more: none
- * if they would be all, if credit is short, if the memory is out of reach or to be moved in one piece. */
+ * if they would be all, if credit is short, if the memory is out of everybody's reach or to be moved in one piece. */
 static size_t send_first_bytes(const struct request *r)
 {
 	const struct peer *p = r->peer;
@@ -184,7 +184,7 @@ static size_t send_first_bytes(const struct request *r)
 	size_t total = request_total(r);
 	size_t first = send_piece_bytes(p, total) - sizeof(struct wire_long);
 
-	if (first >= total || (r->heap && !heap_address(r)) || !flow_allows_eager(p, first) ||
+	if (first >= total || (r->heap && !r->place) || !flow_allows_eager(p, first) ||
 	    (ops->put_pays && ops->put_pays(p->transport, p->rank, total)))
 		return 0;
 	return first;
@@ -202,7 +202,10 @@ static int send_announce(struct request *r)
 	char *rest;
 	int rc;
 
-	rc = ops->reserve(p->transport, p->rank, sizeof(lng) + (first > WIRE_RMA_MAX ? first : WIRE_RMA_MAX), &slot);
+	if (first > 0)
+		rc = send_room(r, sizeof(lng) + (first > WIRE_RMA_MAX ? first : WIRE_RMA_MAX), &slot);
+	else
+		rc = ops->reserve(p->transport, p->rank, sizeof(lng) + WIRE_RMA_MAX, &slot);
 	if (rc < 0)
 		return rc;
 	rest = (char *)slot.payload + sizeof(lng);
@@ -217,7 +220,8 @@ static int send_announce(struct request *r)
 	if (r->exposed)
 		slot.hdr->flags |= WIRE_RMA;
 	memcpy(slot.payload, &lng, sizeof(lng));
-	request_read(r, 0, rest, first);
+	if (first > 0)
+		request_read(r, 0, rest, first);
 	ops->commit(p->transport, p->rank, &slot);
 	r->at = first;
 	p->credit -= (int64_t)flow_cost(first);

@@ -196,13 +196,13 @@ static int received(struct place *p, struct ibvx_status *status, int rc, jlong r
 }
 
 /* An array of a few KB: by way of the stack. */
-static int small_recv(struct ibvx *ep, struct place *p, struct ibvx_want *want, struct ibvx_status *status)
+static int small_recv(struct ibvx *ep, const struct place *p, struct ibvx_want want, struct ibvx_status *status)
 {
 	char room[PLACE_SMALL];
 	int rc;
 
-	want->base = room;
-	rc = ibvx_heap_recv(ep, NULL, want, status);
+	want.base = room;
+	rc = ibvx_heap_recv(ep, NULL, &want, status);
 	if (rc == 0)
 		place_push(p, 0, (size_t)(status->head_bytes + status->body_bytes), room);
 	return rc;
@@ -219,10 +219,10 @@ NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject array, jint 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	struct ibvx_want want = want_of(&place, &(struct route){source, tag, context, type});
+	const struct ibvx_want want = want_of(&place, &(struct route){source, tag, context, type});
 
 	if (place_is_array(&place) && place.length <= PLACE_SMALL)
-		rc = small_recv(ep, &place, &want, &status);
+		rc = small_recv(ep, &place, want, &status);
 	else
 		rc = ibvx_heap_recv(ep, heap_of(&place), &want, &status);
 	rc = received(&place, &status, rc, result);
