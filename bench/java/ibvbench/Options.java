@@ -7,7 +7,7 @@ import java.util.Locale;
 
 /** The command line: the options of bench_ibvx that apply, and the level. */
 final class Options {
-	static final String USAGE = "options: --level mpi|xdev|natives  --sizes 0,8,64k,1m  --op LIST  --warmup N  --samples N\n"
+	static final String USAGE = "options: --level mpi|xdev|xxdev|natives  --sizes 0,8,64k,1m  --op LIST  --warmup N  --samples N\n"
 		+ "  --sample-ms N  --window N  --json FILE  --quiet  --probe-ms N  --near-below NS  --busy-above NS  --no-probe  --seek near|far";
 
 	String level = "mpi";

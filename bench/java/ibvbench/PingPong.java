@@ -6,7 +6,8 @@ import java.util.List;
 import mpi.MPI;
 
 /**
- * Messages between the ranks of a job, at one of three levels: the native methods, the device, the mpi.* API.
+ * Messages between the ranks of a job, at one of four levels: the native methods, the device, the device behind the
+ * interface of FastMPJ, the mpi.* API.
  * Started by ibvrun with the options of {@link Options}.
  */
 public final class PingPong {
@@ -65,11 +66,13 @@ public final class PingPong {
 			return new MpiLayer();
 		case "xdev":
 			return new XdevLayer(args);
+		case "xxdev":
+			return new XxdevLayer(args);
 		case "natives":
 			return (Layer) Class.forName("xdev.ibvdev.NativesLayer").getDeclaredMethod("open", String[].class)
 				.invoke(null, (Object) args);
 		default:
-			throw new IllegalArgumentException("--level takes mpi, xdev or natives; not \"" + options.level + "\"");
+			throw new IllegalArgumentException("--level takes mpi, xdev, xxdev or natives; not \"" + options.level + "\"");
 		}
 	}
 }

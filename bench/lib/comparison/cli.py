@@ -15,7 +15,7 @@ from .results import Results
 from .sections import MODES, Section
 
 TEXT = """Measures everything that is installed, in turn (A B C A B C ...), each rank pinned to a processor of its own, and
-reports: ibvx in C; ibvdev at the levels of Java (natives, xdev, mpi); MPJ Express's niodev and smpdev; Open MPI with and
+reports: ibvx in C; ibvdev at the levels of Java (natives, xdev, xxdev, mpi); MPJ Express's niodev and smpdev; Open MPI with and
 without CMA, MPICH and UCX in C; and as floors a cache line, memcpy, process_vm_readv and a bare ring.
 
 Before and after each sample a cache line goes back and forth for some milliseconds; that tells "near" from "far"

@@ -117,7 +117,7 @@ def _java_contestants(places, found, absent):
     if not os.path.isfile(places.bench_jar()):
         absent.append(Absent("all of Java", "bench.jar is not built", "meson setup -Djava=enabled build && ninja -C build"))
         return
-    found += [_java(places, "ibvdev", level) for level in ("natives", "xdev", "mpi")]
+    found += [_java(places, "ibvdev", level) for level in ("natives", "xdev", "xxdev", "mpi")]
     found += [_java(places, "niodev", level) for level in ("xdev", "mpi")]
     home = os.environ.get("MPJ_HOME", "/usr/share/mpj")
     if glob.glob(os.path.join(home, "lib", "smpdev*.jar")):

@@ -21,6 +21,7 @@ RATIOS = (
     ("ibvx C / best C peer", IBVX, C_PEERS),
     ("ibvx C / floor ring", IBVX, (RING,)),
     ("natives / best C peer", java("natives", "ibvdev"), C_PEERS),
+    ("xxdev / ibvx C", java("xxdev", "ibvdev"), (IBVX,)),
     ("xxdev / best C peer", java("xxdev", "ibvdev"), C_PEERS),
     ("mpi ibvdev / best C peer", java("mpi", "ibvdev"), C_PEERS),
     ("xdev ibvdev / niodev", java("xdev", "ibvdev"), (java("xdev", "niodev"),)),

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+package ibvbench;
+
+import xxdev.Device;
+import xxdev.PID;
+import xxdev.Request;
+
+/** An xxdev.Device: the message is an array, a double[] if it is long and its size allows that, else a byte[]. */
+final class XxdevLayer implements Layer {
+	private static final int TAG = 1;
+	private static final int CONTEXT = 77;
+	/** From this size on in bytes. */
+	private static final int DOUBLES = 4096;
+
+	private final Device device;
+	private final int rank;
+	private final PID other;
+	private final byte[] answer = {};
+	private Object out;
+	private Object in;
+	private Object[] ins = new Object[0];
+	private Request[] requests;
+
+	XxdevLayer(String[] args) {
+		device = Device.newInstance(args[2]);
+		PID[] ids = device.init(args);
+		rank = device.id().rank();
+		if (ids.length != 2)
+			throw new IllegalStateException("the job has " + ids.length + " ranks; this needs 2");
+		other = ids[1 - rank];
+	}
+
+	@Override
+	public int rank() {
+		return rank;
+	}
+
+	private static Object message(int bytes) {
+		return bytes >= DOUBLES && bytes % 8 == 0 ? new double[bytes / 8] : (Object) new byte[bytes];
+	}
+
+	@Override
+	public void prepare(int bytes, int window) {
+		out = message(bytes);
+		in = message(bytes);
+		ins = new Object[window];
+		for (int i = 0; i < window; i++)
+			ins[i] = message(bytes);
+		requests = new Request[window];
+	}
+
+	@Override
+	public void send() {
+		device.send(out, other, TAG, CONTEXT);
+	}
+
+	@Override
+	public void recv() {
+		device.recv(in, other, TAG, CONTEXT);
+	}
+
+	@Override
+	public void sendMany() {
+		for (int i = 0; i < requests.length; i++)
+			requests[i] = device.isend(out, other, TAG, CONTEXT);
+		finishAll();
+		device.recv(answer, other, TAG, CONTEXT);
+	}
+
+	@Override
+	public void recvMany() {
+		for (int i = 0; i < requests.length; i++)
+			requests[i] = device.irecv(ins[i], other, TAG, CONTEXT);
+		finishAll();
+		device.send(answer, other, TAG, CONTEXT);
+	}
+
+	private void finishAll() {
+		for (Request request : requests)
+			request.iwait();
+	}
+
+	@Override
+	public void tell(byte[] text) {
+		if (rank == 0)
+			device.send(text, other, TAG, CONTEXT);
+		else
+			device.recv(text, other, TAG, CONTEXT);
+	}
+
+	@Override
+	public void close() {
+		device.finish();
+	}
+}
