@@ -3,6 +3,7 @@
 import argparse
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -115,6 +116,10 @@ class Clock:
         self._longest = max(self._longest, seconds)
 
 
+def stop(_number, _frame):
+    raise KeyboardInterrupt
+
+
 def measure(args, clock, sections, runner, contestants, options, pairs):
     """Rounds of all sections; returns how many began."""
     number = 0
@@ -123,7 +128,11 @@ def measure(args, clock, sections, runner, contestants, options, pairs):
         for section, contestant in ((s, c) for s in sections if number % s.every == 0 for c in contestants):
             if clock.is_over(number):
                 return number + 1
-            runner.run(contestant, section, options, pairs[number % len(pairs)])
+            try:
+                runner.run(contestant, section, options, pairs[number % len(pairs)])
+            except KeyboardInterrupt:
+                clock.cut_short = "Round %d was interrupted after %.0f s." % (number + 1, clock.elapsed())
+                return number + 1
         clock.round_took(clock.elapsed() - begun)
         number += 1
         if args.verbose or sys.stderr.isatty():
@@ -146,6 +155,7 @@ def main(argv):
     options, sections = plan(args)
     cpus = sorted(os.sched_getaffinity(0))
     results = Results()
+    signal.signal(signal.SIGTERM, stop)  # what has been measured until then is reported
     clock = Clock(args, options)
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="ibvx-bench-") as folder:

@@ -16,6 +16,16 @@ def bound(cpus):
     return (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
 
 
+def end(process):
+    """Ends a launcher and its ranks."""
+    os.killpg(process.pid, signal.SIGTERM)  # the launchers end their ranks
+    try:
+        process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
 def run(command, environment, cpus, limit_s=RUN_LIMIT_S):
     """(exit status, what it said).  Everything that it started is ended when the limit strikes."""
     try:
@@ -28,13 +38,11 @@ def run(command, environment, cpus, limit_s=RUN_LIMIT_S):
         said, _ = process.communicate(timeout=limit_s)
         return process.returncode, said.decode(errors="replace").strip()
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)  # the launchers end their ranks
-        try:
-            process.communicate(timeout=10)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+        end(process)
         return 1, "no end within %d s" % limit_s
+    except KeyboardInterrupt:
+        end(process)
+        raise
 
 
 class Runner:
