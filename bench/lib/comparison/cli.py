@@ -166,7 +166,7 @@ def main(argv):
     if args.mode == "demo":
         print("\n".join(tables.demo(results, args.markdown)))
     else:
-        facts = {"processors": min(2, len(cpus)), "lines": [
+        facts = {"processors": min(2, len(cpus)), "machine": report.machine(cpus), "lines": [
             "%s. Load before: %.1f." % (report.machine(cpus), load), where[0].upper() + where[1:] + ".",
             "`%s`, %d round%s, %.0f s." % (shlex.join(["bench/run", *argv]), rounds, "" if rounds == 1 else "s",
                                            clock.elapsed())] + ([clock.cut_short] if clock.cut_short else [])}

@@ -7,8 +7,13 @@ import subprocess
 from .tables import size_text
 
 GNUPLOT_LIMIT_S = 60
-COLOURS = ("#d62728", "#ff7f0e", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f",
-           "#000000", "#aec7e8", "#98df8a")
+# by tool, level and device; the others get grey
+COLOURS = {("ibvx", "c", "ibvdev"): "#d62728", ("java", "natives", "ibvdev"): "#ff7f0e", ("java", "xxdev", "ibvdev"): "#e377c2",
+           ("java", "xdev", "ibvdev"): "#bcbd22", ("java", "mpi", "ibvdev"): "#8c564b", ("java", "xdev", "niodev"): "#aec7e8",
+           ("java", "mpi", "niodev"): "#1f77b4", ("java", "mpi", "smpdev"): "#17becf", ("openmpi", "c", "default"): "#2ca02c",
+           ("openmpi", "c", "no CMA"): "#006400", ("mpich", "c", "default"): "#9467bd", ("ucx", "c", "default"): "#000000"}
+OTHER = "#999999"
+NOT_SHOWN = (("floor", "c", "memcpy"),)  # a copy within a process is no round trip
 PLOTS = (("latency", "half round trip, us"), ("bandwidth", "bandwidth, GB/s"))
 
 
@@ -25,18 +30,17 @@ def _data(results, contestant, op, state):
 
 
 def _script(op, label, state, named, sizes, machine):
+    """(settings and data, the plot command) for gnuplot."""
     ticks = ", ".join("\"%s\" %d" % (size_text(n), n) for n in sizes)
-    lines = ["set title \"%s, state %s\\n{/*0.75 %s}\" noenhanced" % (op, state, machine.replace('"', "'")),
-             "set logscale xy", "set xlabel \"bytes\"", "set ylabel \"%s\"" % label, "set xtics (%s) rotate by -45" % ticks,
-             "set grid lc rgb \"#dddddd\"", "set key outside right noenhanced", "set bars small"]
-    lines[0] = "set title \"%s, both processors %s\" noenhanced" % (op, state) if state != "any" else "set title \"%s\"" % op
-    for number, (_, data) in enumerate(named):
-        lines += ["$d%d << EOD" % number, *data, "EOD"]
+    title = op if state == "any" else "%s, processors %s" % (op, state)
+    lines = ["set title \"%s\"" % title, "set logscale xy", "set xlabel \"bytes (%s)\" noenhanced" % machine.replace('"', "'"),
+             "set ylabel \"%s\"" % label, "set xtics (%s) rotate by -45" % ticks, "set grid lc rgb \"#dddddd\"",
+             "set key outside right noenhanced", "set bars small"]
     parts = []
-    for number, (contestant, _) in enumerate(named):
-        style = "lw %s dt %s lc rgb \"%s\" pt %d ps 0.4" % ("2" if contestant.ours else "1",
-                                                           "2" if contestant.key[0] == "floor" else "1",
-                                                           COLOURS[number % len(COLOURS)], 4 + number % 10)
+    for number, (contestant, data) in enumerate(named):
+        lines += ["$d%d << EOD" % number, *data, "EOD"]
+        style = "lw %d dt %d lc rgb \"%s\" pt 7 ps 0.4" % (2 if contestant.ours else 1, 2 if contestant.key[0] == "floor" else 1,
+                                                          COLOURS.get(contestant.key, OTHER))
         parts.append("$d%d using 1:2:3:4 with yerrorlines %s title \"%s\"" % (number, style, contestant.title))
     return lines, "plot " + ", ".join(parts)
 
@@ -49,7 +53,7 @@ def draw(results, contestants, folder, machine):
     for op, label in PLOTS:
         for state in results.states(op):
             named = [(c, _data(results, c, op, state)) for c in contestants]
-            named = [(c, d) for c, d in named if len(d) > 1]
+            named = [(c, d) for c, d in named if len(d) > 1 and c.key not in NOT_SHOWN]
             if not named:
                 continue
             sizes = [w.bytes for w in results.whats(op) if w.bytes]

@@ -41,15 +41,14 @@ def warnings(results, contestants):
 
 def text(results, contestants, absent, facts, as_markdown):
     """Lines.  facts: what to say first."""
-    shown = [c for c in contestants]
-    all_tables = list(tables.blocks(results, shown, facts["processors"]))
+    all_tables = list(tables.blocks(results, contestants, facts["processors"]))
     title, header, rows = targets.block(results)
     lines = (["# Comparison", ""] if as_markdown else []) + list(facts["lines"])
     notes = warnings(results, contestants)
     if absent:
         notes += ["Not measured: %s: %s (%s)." % (a.title, a.reason, a.remedy) for a in absent]
     lines += [""] + [("* " if as_markdown else "- ") + note for note in notes]
-    lines += tables.lines(all_tables, as_markdown)
+    lines += tables.lines(list(tables.summary(results)) + all_tables, as_markdown)
     if rows:
         lines += tables.lines([(title, header, rows)], as_markdown)
     return lines
@@ -59,7 +58,7 @@ def write(results, contestants, absent, facts, folder):
     """results.jsonl, report.md and the plots in folder; lines that say so."""
     os.makedirs(folder, exist_ok=True)
     results.write(os.path.join(folder, "results.jsonl"))
-    files, problem = plots.draw(results, contestants, folder, facts["lines"][0])
+    files, problem = plots.draw(results, contestants, folder, facts["machine"])
     lines = text(results, contestants, absent, facts, True)
     for path in files:
         if path.endswith(".svg"):

@@ -203,6 +203,29 @@ def blocks(results, contestants, processors):
         yield from _waiting(results, contestants, state, processors)
 
 
+SUMMARY_BYTES = (8, 64 << 10, 1 << 20, 16 << 20)
+SUMMARY = (("ibvx C", IBVX), ("Java natives", java("natives", "ibvdev")), ("Java xxdev", java("xxdev", "ibvdev")),
+           ("mpi.* ibvdev", java("mpi", "ibvdev")), ("mpi.* niodev", java("mpi", "niodev")),
+           ("mpi.* smpdev", java("mpi", "smpdev")), ("Open MPI C", C_PEERS[0]), ("Open MPI C, no CMA", C_PEERS[1]),
+           ("MPICH C", C_PEERS[2]), ("UCX C", C_PEERS[3]))
+
+
+def summary(results):
+    """(title, header, rows) of the table that says most in fewest lines, if there is anything to say."""
+    whats = [latency_of(n) for n in SUMMARY_BYTES]
+    states = [s for s in ("near", "far") if s in results.states("latency")]
+    shown = [(title, key) for title, key in SUMMARY if any(results.cell(key, w, s) for w in whats for s in states)]
+    rows = []
+    for what in whats:
+        for state in states:
+            cells = [results.cell(key, what, state) for _, key in shown]
+            if any(cells):
+                rows.append([size_text(what.bytes), state] + ["-" if not c else number(c.median) + (DOUBT if c.doubtful() else "")
+                                                              for c in cells])
+    if rows and len(shown) > 1:
+        yield "half round trip in us", ["bytes", "state"] + [title for title, _ in shown], rows
+
+
 def lines(tables, as_markdown):
     out = []
     for title, header, rows in tables:
