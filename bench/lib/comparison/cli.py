@@ -40,6 +40,7 @@ def parse(argv):
     parser.add_argument("--op", help="only these operations, such as latency,bandwidth=8/64k@16 (see bench_ibvx --help)")
     parser.add_argument("--ranks", type=int, default=2, help="with --op: ranks of the job (default 2)")
     parser.add_argument("--rounds", type=int, help="how often everything runs (default: as often as the time allows)")
+    parser.add_argument("--minutes", type=float, help="how long it may take (default: full 14, quick 1.7)")
     parser.add_argument("--samples", type=int, help="samples for each size in a round")
     parser.add_argument("--sample-ms", type=int, help="length of a sample")
     parser.add_argument("--only", help="contestants, separated by commas; --list names them")
@@ -52,6 +53,8 @@ def parse(argv):
     args.mode = args.mode or "full"
     if args.rounds is not None and args.rounds < 1:
         parser.error("--rounds wants at least 1")
+    if args.minutes is not None and args.minutes <= 0:
+        parser.error("--minutes wants more than 0")
     if args.ranks != 2 and not args.op:
         parser.error("--ranks goes with --op")
     return args
@@ -77,6 +80,9 @@ def plan(args):
     options, sections = MODES[args.mode]
     options = replace(options, sizes=args.sizes or options.sizes, samples=args.samples or options.samples,
                       sample_ms=args.sample_ms or options.sample_ms)
+    if args.minutes:
+        options.limit_s = 60 * args.minutes
+        options.rounds = 1000  # as many as that allows
     if len(os.sched_getaffinity(0)) < 2:
         options.no_probe = True  # a cache line goes nowhere here
     if args.op:
@@ -102,7 +108,7 @@ class Clock:
         if self._rounds:
             return number < self._rounds
         return number < self._options.rounds and (
-            number == 0 or self.elapsed() + self._longest <= self._options.budget_s)
+            number == 0 or self.elapsed() + self._longest <= self._options.limit_s)
 
     def is_over(self, number):
         """Whether nothing more may start in this round."""
