@@ -18,7 +18,6 @@ final class XxdevLayer implements Layer {
 	private final byte[] answer = {};
 	private Object out;
 	private Object in;
-	private Object[] ins = new Object[0];
 	private Request[] requests;
 
 	XxdevLayer(String[] args) {
@@ -43,9 +42,6 @@ final class XxdevLayer implements Layer {
 	public void prepare(int bytes, int window) {
 		out = message(bytes);
 		in = message(bytes);
-		ins = new Object[window];
-		for (int i = 0; i < window; i++)
-			ins[i] = message(bytes);
 		requests = new Request[window];
 	}
 
@@ -70,7 +66,7 @@ final class XxdevLayer implements Layer {
 	@Override
 	public void recvMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = device.irecv(ins[i], other, TAG, CONTEXT);
+			requests[i] = device.irecv(in, other, TAG, CONTEXT);
 		finishAll();
 		device.send(answer, other, TAG, CONTEXT);
 	}
