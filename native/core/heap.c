@@ -113,7 +113,7 @@ bool heap_turn(struct ibvx *ep, struct waiter *w)
 {
 	struct request *r = w->moving;
 	struct ibvx_heap *place;
-	int64_t begin;
+	int64_t begin_ns;
 	void *at;
 
 	if (!r || r->state == REQ_DONE)
@@ -123,8 +123,8 @@ bool heap_turn(struct ibvx *ep, struct waiter *w)
 		return false;
 	place->wanted = false;
 	core_unlock(ep);
-	begin = clock_now_ns();
 	at = place->enter(place);
+	begin_ns = clock_now_ns();
 	core_lock(ep);
 	if (at) {
 		heap_reach(r, at);
@@ -133,10 +133,10 @@ bool heap_turn(struct ibvx *ep, struct waiter *w)
 		else
 			heap_pull(ep, r);
 		heap_reach(r, NULL);
+		heap_count_region(ep, clock_now_ns() - begin_ns);
 		core_unlock(ep);
 		place->leave(place, at);
 		core_lock(ep);
-		heap_count_region(ep, clock_now_ns() - begin);
 	} else {
 		place->wanted = true; /* what called for it is still to be done */
 	}

@@ -39,7 +39,7 @@ char *heap_stage(struct request *r);
 /* In reach from here on, at this address; or no longer (NULL). */
 void heap_reach(struct request *r, void *at);
 
-/* One region has come to its end after this time. */
+/* A region that is about to be closed has been open for this time. */
 void heap_count_region(struct ibvx *ep, int64_t ns);
 
 /* A waiter's turn: if w waits for a request whose memory could be used now, opens the region, moves a piece, closes

@@ -137,52 +137,72 @@ static struct request *heap_new_recv(struct ibvx *ep, const struct ibvx_want *wa
 	return r;
 }
 
-/* Posts r, or has it receive *message. What has arrived already goes straight to the heap, in a region of its own. Lock held. */
-static void heap_post(struct ibvx *ep, struct request *r, struct ibvx_heap *heap, struct umsg *message)
+/* A region for a message that is here already, at least its first bytes; NULL: there is none, or no region. Releases
+ * the lock: whatever was looked at before may have changed. */
+static void *heap_enter_early(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want,
+			      const struct umsg *message)
 {
-	struct umsg *u = message ? message : recv_peek(ep, r->source, r->tag, r->context);
-	int64_t begin = 0;
-	void *at = NULL;
+	const struct umsg *u = message ? message : recv_peek(ep, want->source, want->tag, want->context);
+	void *at;
 
-	if (heap && u && u->at) {
-		ep->users++; /* an abort waits for us */
-		core_unlock(ep);
-		begin = clock_now_ns();
-		at = heap->enter(heap);
-		core_lock(ep);
-		ep->users--;
+	if (!heap || want->base || !u || u->at == 0)
+		return NULL;
+	ep->users++; /* an abort waits for us */
+	core_unlock(ep);
+	at = heap->enter(heap);
+	core_lock(ep);
+	ep->users--;
+	return at;
+}
+
+static void heap_leave_early(struct ibvx *ep, struct ibvx_heap *heap, void *at, int64_t begin_ns)
+{
+	if (!at)
+		return;
+	heap_count_region(ep, clock_now_ns() - begin_ns);
+	ep->users++;
+	core_unlock(ep);
+	heap->leave(heap, at);
+	core_lock(ep);
+	ep->users--;
+}
+
+/* Posts a receive, or has it receive *message, which is gone then. Lock held, not released. */
+static int heap_post(struct ibvx *ep, const struct ibvx_want *want, struct umsg *message, void *at,
+		     struct request **out)
+{
+	int rc = api_check_open(ep);
+	struct request *r = rc ? NULL : heap_new_recv(ep, want);
+
+	if (!r) {
+		if (message)
+			recv_discard(ep, message);
+		return rc ? rc : -ENOMEM;
 	}
+	*out = r;
+	r->blocking = true;
 	if (at)
 		heap_reach(r, at);
 	if (message)
 		recv_extracted(ep, r, message);
 	else
 		recv_post(ep, r);
-	if (at) {
+	if (at)
 		heap_reach(r, NULL);
-		ep->users++;
-		core_unlock(ep);
-		heap->leave(heap, at);
-		core_lock(ep);
-		ep->users--;
-		heap_count_region(ep, clock_now_ns() - begin);
-	}
+	return 0;
 }
 
 static int heap_start_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want,
 			   struct umsg *message, struct ibvx_status *status)
 {
-	struct request *r = heap_new_recv(ep, want);
-	int rc;
+	void *at = heap_enter_early(ep, heap, want, message);
+	int64_t begin_ns = at ? clock_now_ns() : 0;
+	struct request *r = NULL;
+	int rc = heap_post(ep, want, message, at, &r);
 
-	if (!r) {
-		if (message)
-			recv_discard(ep, message);
-		return -ENOMEM;
-	}
-	r->blocking = true;
-	heap_post(ep, r, r->heap ? heap : NULL, message);
-	rc = heap_await(ep, r, heap);
+	heap_leave_early(ep, heap, at, begin_ns);
+	if (rc == 0)
+		rc = heap_await(ep, r, heap);
 	return rc ? rc : heap_consume(ep, r, heap, status);
 }
 
@@ -227,7 +247,7 @@ int ibvx_heap_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req
 	}
 	if (rc == 0) {
 		*req = request_handle(r);
-		heap_post(ep, r, NULL, NULL);
+		recv_post(ep, r);
 	}
 	core_unlock(ep);
 	return rc;

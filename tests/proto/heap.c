@@ -301,10 +301,71 @@ static void deaths(void **state)
 	}
 }
 
+/* Opening a region takes a while: rank 1 dies meanwhile, and another receive is told so. */
+static void lose_rank_1(struct moving *m, void *arg)
+{
+	struct world *w = arg;
+	struct ibvx_status s;
+	ibvx_req other;
+	char mem[8];
+
+	m->on_enter = NULL;
+	world_kill(w, 1, true);
+	settle(w);
+	other = take(w, 0, IBVX_ANY_SOURCE, 99, mem, sizeof(mem));
+	assert_int_equal(finish(w, 0, &other, &s), -ECONNRESET);
+}
+
+/* A message that is here is received, whatever becomes of its sender while the region for it is opened; and its receive is gone
+ * then: the next message is not swallowed. */
+static void gone_meanwhile(void **state)
+{
+	(void)state;
+	for (int any = 0; any < 2; any++)
+		for (int matched = 0; matched < 2; matched++) {
+			struct ibvx_want want = { any ? IBVX_ANY_SOURCE : 1, 1, CTX, 3000, 0, 0, NULL };
+			struct text t = text_of(6, 3000), next = text_of(7, 3000);
+			ibvx_req send, message;
+			struct ibvx_status s;
+			struct moving m;
+			struct world w;
+
+			begin(&w, calm(3, 4096), "psl=4000", "fault_scope=peer", NULL);
+			moving_init(&m, calloc(1, 3000), 3000, 3);
+			m.on_enter = lose_rank_1;
+			m.arg = &w;
+			send = put(&w, 1, 0, 1, t, 6, false);
+			assert_int_equal(finish(&w, 1, &send, NULL), 0);
+			settle(&w);
+			if (matched) {
+				assert_int_equal(ibvx_improbe(w.ep[0], want.source, 1, CTX, &message, &s), 1);
+				assert_int_equal(ibvx_heap_mrecv(w.ep[0], &message, &m.heap, &want, &s), 0);
+			} else {
+				assert_int_equal(ibvx_heap_recv(w.ep[0], &m.heap, &want, &s), 0);
+			}
+			assert_int_equal(m.regions, 1);
+			moving_bring(&m);
+			assert_text(m.at, 6, 3000);
+			send = put(&w, 2, 0, 1, next, 7, false);
+			settle(&w);
+			assert_int_equal(ibvx_iprobe(w.ep[0], 2, 1, CTX, &s), 1);
+			want.source = 2;
+			assert_int_equal(ibvx_heap_recv(w.ep[0], &m.heap, &want, &s), 0);
+			moving_bring(&m);
+			assert_text(m.at, 7, 3000);
+			assert_int_equal(finish(&w, 2, &send, NULL), 0);
+			free(m.at);
+			end(&w);
+			text_free(t);
+			text_free(next);
+		}
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(both_sides), cmocka_unit_test(refused),
 	cmocka_unit_test(staged),     cmocka_unit_test(no_region_without_room),
 	cmocka_unit_test(another_polls), cmocka_unit_test(deaths),
+	cmocka_unit_test(gone_meanwhile),
 };
 
 int main(void)
