@@ -13,6 +13,14 @@ void complete_released(struct ibvx *ep, struct request *r)
 		request_put(&ep->requests, r);
 }
 
+void complete_unexpose(struct request *r)
+{
+	if (!r->exposed)
+		return;
+	r->peer->transport->ops->unexpose(r->peer->transport, r->peer->rank, request_handle(r));
+	r->exposed = false;
+}
+
 void complete_request(struct ibvx *ep, struct request *r, int error)
 {
 	enum req_state before = r->state;
@@ -24,10 +32,7 @@ void complete_request(struct ibvx *ep, struct request *r, int error)
 	if (error == 0 && r->lost)
 		error = -ENOMEM;
 	r->error = error;
-	if (r->exposed) {
-		r->peer->transport->ops->unexpose(r->peer->transport, r->peer->rank, request_handle(r));
-		r->exposed = false;
-	}
+	complete_unexpose(r);
 	if (error && r->split && r->base[1]) {
 		free(r->base[1]);
 		r->base[1] = NULL;

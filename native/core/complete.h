@@ -10,6 +10,9 @@
 /* The operation has ended: 0 or a negative errno.  Wakes whoever waits for it. */
 void complete_request(struct ibvx *ep, struct request *r, int error);
 
+/* The transport lets go of the request's memory, if it held any for r->peer. */
+void complete_unexpose(struct request *r);
+
 /* The request's control packet has gone (or nobody is left to get it): gives the slot back if
  * nobody else needs it. */
 void complete_released(struct ibvx *ep, struct request *r);

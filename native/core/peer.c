@@ -311,6 +311,7 @@ static void peer_end_requests(struct peer *p, int code)
 		}
 		list_remove(&r->link);
 		r->owes = 0;
+		complete_unexpose(r); /* its memory is known to its own peer's transport, p is only to blame */
 		if (r->kind == REQ_RECV)
 			r->peer = p;
 		complete_request(ep, r, code);

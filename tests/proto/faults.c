@@ -229,6 +229,35 @@ static void whole_job(void **state)
 	}
 }
 
+/* A receive has offered its memory to rank 1 when rank 2 dies and takes the job along: the memory is withdrawn from
+ * rank 1, for whom it was, before the receive ends. */
+static void offered_to_another(void **state)
+{
+	struct world_config cfg = calm(3, 4096);
+	struct text t = text_of(1, BIG);
+	struct world w;
+	ibvx_req recv;
+
+	(void)state;
+	cfg.net.get_min = SIZE_MAX;
+	cfg.net.get_delay_max = 1000000;
+	begin(&w, cfg, "psl=4000", "fault_scope=job", NULL);
+	recv = take(&w, 0, 1, 1, mem[0], BIG);
+	put(&w, 1, 0, 1, t, 1, false);
+	for (int i = 0; i < 300 && !fabric_exposures(w.fabric, 0); i++)
+		world_turn(&w, 1);
+	assert_int_equal(fabric_exposures(w.fabric, 0), 1);
+	world_kill(&w, 2, false);
+	assert_int_equal(finish(&w, 0, &recv, NULL), -ECONNRESET);
+	assert_int_equal(fabric_exposures(w.fabric, 0), 0);
+	for (int r = 0; r < 2; r++) {
+		ibvx_abort(w.ep[r]);
+		w.ep[r] = NULL;
+	}
+	(void)world_close(&w);
+	text_free(t);
+}
+
 /* A rank that hangs holds its senders back, and nobody else. */
 static void hanging(void **state)
 {
@@ -321,6 +350,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(complete_messages_of_the_dead),
 	cmocka_unit_test(any_source),
 	cmocka_unit_test(whole_job),
+	cmocka_unit_test(offered_to_another),
 	cmocka_unit_test(hanging),
 	cmocka_unit_test(corrupt_packets),
 };
