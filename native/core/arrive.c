@@ -309,7 +309,7 @@ void recv_on_down(void *core, int rank, int err, const char *why)
 	struct ibvx *ep = core;
 	char named[512];
 
-	if (err == -EPIPE) {
+	if (err == -EPIPE || ep->peers[rank].left) {
 		peer_on_bye(&ep->peers[rank]); /* left in good order without a BYE for us */
 		return;
 	}

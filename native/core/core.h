@@ -69,6 +69,7 @@ struct peer {
 	bool talked;           /* anything was ever sent to it or came from it */
 	bool streams_first;    /* whose turn it is: streams or sends */
 	int doomed;            /* an error of reserve(): the next poll fails the peer with it */
+	bool left;             /* it has finished; what it sent may still be on its way (transport_ops.awaits) */
 	bool reported;         /* PEER_FAILED: some operation has told its caller */
 
 	/* our eager window at the peer */

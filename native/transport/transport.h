@@ -128,6 +128,9 @@ struct transport_ops {
 	/* Everything that was committed has reached the peer's memory or its adapter, so that closing
 	 * loses nothing.  NULL: always. */
 	bool (*drained)(struct transport *t);
+	/* A peer has left in good order, as the bootstrap says: may packets that it sent before still be under way?  Then its
+	 * end follows from poll(), by its BYE or by on_down.  NULL: never, what a peer committed lies here. */
+	bool (*awaits)(const struct transport *t, int peer);
 	/* We leave in good order: from now on our absence is no death (called before close). */
 	void (*leave)(struct transport *t);
 	/* This rank is failing because that one died: whoever sees us end should name it, not us.  NULL: no way

@@ -146,10 +146,11 @@ for device, options in ONLY.items():
     case("nodes-npb-" + device, TWO + options, "mpi_nodes $NPB npb.Npb CG S\n", java=True)
 
 # Loss, doubles and reordering.  rxe waits for its retry time at each loss: a short one, and few messages.
-NETEM = ["--netem", "delay 5ms 5ms loss 1% duplicate 1%", "--limit", "170"]
-LOSSY = ["%s --seeds 1 --seed 5 --messages 20" % JOIN, "%s --big 100000" % JOIN]
+NETEM = ["--netem", "delay 5ms 5ms loss 1% duplicate 1%"]
+LOSSY = {"rxe": ["%s --seeds 1 --seed 5 --messages 12 verbs_chunk=1k" % JOIN, "%s --big 10000 verbs_chunk=1k" % JOIN],
+         "siw": ["%s --seeds 1 --seed 5 --messages 40" % JOIN, "%s --big 200000" % JOIN]}
 for device, options in ONLY.items():
-    case("netem-" + device, TWO + options + NETEM, jobs(LOSSY, "transports=self,shm,verbs verbs_timeout_ms=2000"))
+    case("netem-" + device, TWO + options + NETEM, jobs(LOSSY[device], "transports=self,shm,verbs verbs_timeout_ms=1000"))
 
 # A rank, a network and a guest that go: who is left hears it by name and can finish.
 ENDS = "transports=self,shm,verbs fault_scope=job verbs_timeout_ms=2000 finish_timeout_ms=10000"

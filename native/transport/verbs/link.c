@@ -51,10 +51,10 @@ bool peer_set_state(struct verbs_peer *p, enum peer_link_state to)
 }
 
 /* The time after which a packet is sent again, from the time after which the peer is given up: it is sent
- * eight times. In steps of 4.096 us times powers of two. iWARP and old kernels go by their own times. */
+ * once and VERBS_RETRIES times more. In steps of 4.096 us times powers of two. iWARP and old kernels go by their own times. */
 uint8_t link_timeout_exponent(const struct verbs *v)
 {
-	int64_t us = settings_int(v->env.settings, SETTING_VERBS_TIMEOUT_MS) * 1000 / 8;
+	int64_t us = settings_int(v->env.settings, SETTING_VERBS_TIMEOUT_MS) * 1000 / (VERBS_RETRIES + 1);
 	uint8_t exponent = 8;
 
 	while (exponent < 22 && (INT64_C(4096) << (exponent + 1)) / 1000 <= us)

@@ -9,7 +9,7 @@ const char *status_text(enum ibv_wc_status status)
 	case IBV_WC_LOC_LEN_ERR:
 		return "a packet was longer than its receive buffer: do all ranks run the same ibvdev with the same verbs_chunk?";
 	case IBV_WC_LOC_QP_OP_ERR:
-		return "the adapter refused an operation of ours: please report it, with the adapter's type";
+		return "the adapter could not carry an operation out: is its port up (ibv_devinfo, ip link)? If so please report it, with the adapter's type";
 	case IBV_WC_LOC_EEC_OP_ERR:
 	case IBV_WC_INV_EECN_ERR:
 	case IBV_WC_INV_EEC_STATE_ERR:

@@ -227,6 +227,15 @@ static void verbs_leave(struct transport *t)
 	}
 }
 
+/* Over iWARP a completed send has left this host's memory, not more; everywhere the star may be faster than the fabric. */
+static bool verbs_awaits(const struct transport *t, int peer)
+{
+	const struct verbs *v = (const struct verbs *)t;
+	enum peer_link_state s = v->peers[peer].state;
+
+	return s == VERBS_ANSWERING || s == VERBS_UP || s == VERBS_ENDING;
+}
+
 static bool verbs_reaches(const struct transport *t, int peer)
 {
 	const struct verbs *v = (const struct verbs *)t;
@@ -335,6 +344,7 @@ const struct transport_ops transport_verbs_ops = {
 	.attached = verbs_attached,
 	.close = verbs_close,
 	.drained = verbs_drained,
+	.awaits = verbs_awaits,
 	.leave = verbs_leave,
 	.reaches = verbs_reaches,
 	.payload_max = verbs_payload_max,

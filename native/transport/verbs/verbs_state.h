@@ -140,8 +140,9 @@ struct verbs_endpoint {
 };
 static_assert(sizeof(struct verbs_endpoint) == 28, "no padding on the wire");
 
-/* As often an adapter repeats a packet; a few more cover a peer whose receives lag. Not 7, which means for ever. */
-#define VERBS_RETRIES 7
+/* As often an adapter repeats a packet; a few more cover a peer whose receives lag.  Not 7: for receives that means for
+ * ever, and soft-RoCE takes it so for repetitions too (Linux 6.1, rxe_comp.c). */
+#define VERBS_RETRIES 6
 #define VERBS_RNR_RETRIES 6
 
 /* Packets between transports: hdr.kind is WIRE_NONE, hdr.ctl.id one of these. */
