@@ -16,7 +16,7 @@
 #define SAMPLES_LIMIT_NS 10000000000
 #define PAGE_BYTES 4096
 #define TIME_LIMIT_S 900
-#define SEEK_LIMIT_NS 1200000000 /* for the samples of one operation and size */
+#define SEEK_LIMIT_NS 800000000 /* for the samples of one operation and size */
 
 struct run {
 	struct layer *layer;

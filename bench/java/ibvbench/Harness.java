@@ -13,7 +13,7 @@ final class Harness {
 	private static final long WARMUP_LIMIT_NS = 5_000_000_000L;
 	private static final long SAMPLES_LIMIT_NS = 10_000_000_000L;
 
-	private static final long SEEK_LIMIT_NS = 1_200_000_000L;
+	private static final long SEEK_LIMIT_NS = 800_000_000L;
 
 	private final Layer layer;
 	private final Options options;

@@ -10,7 +10,7 @@ AGREE = 1.3
 NEAR_BELOW_NS = 130
 BUSY_ABOVE_NS = 600
 RUN_LIMIT_S = 60
-SEEK_LIMIT_S = 1.2
+SEEK_LIMIT_S = 0.8
 NAP_S = 0.02
 KEY = {"tool": "ucx", "level": "c", "device": "default"}
 # our operation -> theirs, and how many times of ours their rate of messages holds

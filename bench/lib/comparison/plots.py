@@ -31,7 +31,7 @@ def _data(results, contestant, op, state):
 
 def _script(op, label, state, named, sizes, machine):
     """(settings and data, the plot command) for gnuplot."""
-    ticks = ", ".join("\"%s\" %d" % (size_text(n), n) for n in sizes)
+    ticks = ", ".join("\"%s\" %d" % (size_text(n), n) for n in sizes if n & (n - 1) == 0)
     title = op if state == "any" else "%s, processors %s" % (op, state)
     lines = ["set title \"%s\"" % title, "set logscale xy", "set xlabel \"bytes (%s)\" noenhanced" % machine.replace('"', "'"),
              "set ylabel \"%s\"" % label, "set xtics (%s) rotate by -45" % ticks, "set grid lc rgb \"#dddddd\"",

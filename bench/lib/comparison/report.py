@@ -14,7 +14,7 @@ def machine(cpus):
             model = next((line.split(":", 1)[1].strip() for line in info if line.startswith("model name")), model)
     except OSError:
         pass
-    return "%s, %d processors, Linux %s" % (model, len(cpus), platform.release())
+    return "%s, %d processors, Linux %s" % (model, len(cpus), platform.release().split("-")[0])
 
 
 def warnings(results, contestants):

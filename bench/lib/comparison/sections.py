@@ -13,13 +13,14 @@ class Section:
     ranks: int
     ops: str  # for --op
     only: tuple = ()  # contestants, empty: all
+    without: tuple = ()
     every: int = 1  # runs in each so-many-th round
     seek: str = ""  # take samples of this state only, and try for some time to get them
     whole_job: bool = False  # the time from start to end of the job is a result too
 
     def ops_for(self, contestant):
         """The operations for --op that this contestant takes part in, or ''."""
-        if self.only and contestant.name not in self.only:
+        if contestant.name in self.without or (self.only and contestant.name not in self.only):
             return ""
         words = [contestant.lacks.get(word.split("=")[0].split("@")[0], word) for word in self.ops.split(",")]
         return ",".join(word for word in words if word)
@@ -55,19 +56,23 @@ class Options:
 
 
 JOBS = ("ibvx", "mpi-ibvdev", "mpi-niodev", "openmpi", "mpich")  # those that run with any number of ranks
-PAIR = "latency,bandwidth=1k/8k/64k/512k/4m,bibandwidth=64k/1m,rate,posted,unexpected,exchange,exposed"
+PAIRS = JOBS + ("openmpi-nocma", "mpi-smpdev")
+BASIC = "latency,bandwidth=8k/64k/512k/4m,rate"
+QUEUES = "bibandwidth=64k/1m,posted,unexpected,exchange,exposed"
 COLLECTIVES = "barrier,bcast,allgather,alltoall,allreduce,reduce"
 
 TARGETS = "latency=8/64k/1m/16m,rate"  # the far state is the rarer one on virtual machines
 
 MODES = {
-    "full": (Options("1,8,64,512,4k,16k,64k,128k,256k,1m,4m,16m", 8, 840, 5, 10), [
-        Section(2, PAIR),
-        Section(2, TARGETS, seek="far"),
-        Section(2, "threads", JOBS, every=2),
-        Section(2, COLLECTIVES, JOBS, every=2),
+    "full": (Options("1,8,64,512,4k,16k,64k,128k,131080,256k,1m,4m,16m", 8, 840, 5, 10), [
+        Section(2, BASIC, without=("floor-memcpy", "floor-cacheline")),
+        Section(2, TARGETS, seek="far", without=("floor-memcpy", "floor-cacheline", "floor-cma", "mpi-smpdev")),
+        Section(2, QUEUES, PAIRS, every=2),
         Section(4, "barrier,allreduce=8,pairs,step,idle", JOBS, every=2),
         Section(8, "barrier,allreduce=8,step", JOBS, every=2),
+        Section(2, "latency", ("floor-memcpy", "floor-cacheline"), every=2),
+        Section(2, COLLECTIVES, JOBS, every=2),
+        Section(2, "threads", JOBS, every=2),
         Section(16, "barrier,step", JOBS, every=8),
         Section(2, "memory", JOBS, every=4, whole_job=True),
         Section(4, "memory", JOBS, every=4, whole_job=True),

@@ -53,6 +53,16 @@ def _depth(results, state):
                        _verdict(value, 2, one.doubtful() or many.doubtful())]
 
 
+def _switch(results, state):
+    """The step where the announcement begins to precede the message: by default above 128 KB."""
+    below, above = latency_of(128 << 10), latency_of((128 << 10) + 8)
+    for title, key in (("ibvx C", IBVX), ("Java natives", NATIVES)):
+        small, large = results.cell(key, below, state), results.cell(key, above, state)
+        if small and large:
+            value, doubt = ratio(large, small)
+            yield [title + ", 131,080 B / 131,072 B", state, "%.3f" % value, "1.050", _verdict(value, 1.05, doubt)]
+
+
 def _first(results, title, key, peers, what, limits):
     for state in ("near", "far"):
         mine, other = results.cell(key, what, state), best(results, what, state, peers)
@@ -66,5 +76,5 @@ def _first(results, title, key, peers, what, limits):
 def block(results):
     """(title, header, rows): the target lines for which there are figures."""
     rows = [row for line in LINES for row in _first(results, *line)]
-    rows += [row for state in ("near", "far") for row in _depth(results, state)]
+    rows += [row for state in ("near", "far") for part in (_switch, _depth) for row in part(results, state)]
     return "targets: ratios of times within one state", ["what", "state", "ratio", "at most", ""], rows
