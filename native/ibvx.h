@@ -155,6 +155,18 @@ int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag,
 int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
 	       ibvx_req *req);
 
+/* A buffer that is used again and again.  The caller promises that [base, base + bytes) stays mapped until it has been released: an
+ * adapter's registrations of it are kept between messages then, which saves pinning its pages for each.  Never needed for correctness.
+ *   1        kept; release it before the memory is unmapped or freed
+ *   0        no transport of this endpoint has a use for it: there is nothing to release
+ *   -ENOSPC  more than verbs_cache_entries or verbs_cache_bytes: release others first; nothing was kept
+ *   -EFBIG   it alone is more than they allow
+ * A range may be registered several times and is kept until it was released as often.  Never blocks on a peer. */
+int ibvx_buffer_register(struct ibvx *ep, void *base, size_t bytes);
+/* When it returns no adapter can reach the memory any more, but for messages of it that are still under way: those must
+ * be complete before the memory goes, as always.  -EINVAL: this range is not registered.  ibvx_close() releases all. */
+int ibvx_buffer_release(struct ibvx *ep, void *base, size_t bytes);
+
 /* Completion.  A request is consumed (and *req set to IBVX_REQ_NULL) when one of
  * these reports it complete; the error of the operation is the return value and
  * status->error.  A handle that was never valid or is already consumed: -EINVAL.

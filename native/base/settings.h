@@ -40,6 +40,9 @@ enum setting {
 	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is moved by RDMA */
 	SETTING_VERBS_CONNECT,     /* choice: auto, cm, tcp */
 	SETTING_VERBS_RENDEZVOUS,  /* choice: auto, read, write */
+	SETTING_VERBS_CACHE_ENTRIES, /* count: buffers whose registrations are kept */
+	SETTING_VERBS_CACHE_BYTES, /* bytes of them */
+	SETTING_VERBS_ODP,         /* bool: on-demand paging */
 	SETTING_VERBS_TIMEOUT_MS,  /* ms without acknowledgement until a peer is given up */
 	SETTING_START_TIMEOUT_MS,  /* ms until a missing rank fails the start */
 	SETTING_FINISH_TIMEOUT_MS, /* ms that close waits for sends to drain */

@@ -150,15 +150,18 @@ int endpoint_close(int64_t handle)
 	return rc;
 }
 
-void endpoint_abort(int64_t handle)
+bool endpoint_abort(int64_t handle)
 {
 	struct slot *slot = slot_of(handle);
+	bool unused;
 
 	if (!begin_close(handle))
-		return;
-	if (wait_for_users(slot) == 0)
+		return false;
+	unused = wait_for_users(slot) == 0;
+	if (unused)
 		ibvx_abort(slot->ep);
 	end_close(slot);
+	return unused;
 }
 
 void endpoint_abort_all(void)

@@ -10,6 +10,7 @@
  *
  * Any thread; no locks on endpoint_get() and endpoint_put().
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ibvx.h"
@@ -30,8 +31,8 @@ void endpoint_put(int64_t handle);
 int endpoint_close(int64_t handle);
 
 /* ibvx_abort() and the end of the handle; an endpoint that threads do not leave
- * within a second is given up, not freed. Stale handles are ignored. */
-void endpoint_abort(int64_t handle);
+ * within a second is given up, not freed: false. Stale handles are ignored. */
+bool endpoint_abort(int64_t handle);
 void endpoint_abort_all(void);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "ibvx.h"
 #include "jni/endpoint.h"
+#include "jni/hold.h"
 #include "jni/ids.h"
 #include "jni/place.h"
 #include "xdev_ibvdev_Native.h"
@@ -59,6 +60,7 @@ static int look_up(JNIEnv *env)
 	if (!jni_ids.buffer_address)
 		(*env)->ExceptionClear(env); /* another JDK: the slower way serves */
 	(*env)->DeleteLocalRef(env, buffer);
+	hold_load(env);
 	return 0;
 }
 
@@ -83,8 +85,11 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 
 JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *reserved)
 {
-	(void)vm;
+	JNIEnv *env;
+
 	(void)reserved;
 	endpoint_abort_all();
+	if ((*vm)->GetEnv(vm, (void **)&env, JNI_VERSION_1_8) == JNI_OK)
+		hold_end_all(env);
 	jni_ids.buffer_address = NULL;
 }

@@ -11,6 +11,7 @@
 #include "ibvx.h"
 #include "jni/common.h"
 #include "jni/endpoint.h"
+#include "jni/hold.h"
 #include "xdev_ibvdev_Native.h"
 #include "xxdev_ibvdev_Native.h"
 
@@ -88,14 +89,19 @@ NATIVE(jlong, open)(JNIEnv *env, jclass class, jint rank, jbyteArray conf, jbyte
 
 NATIVE(jint, close)(JNIEnv *env, jclass class, jlong handle)
 {
-	(void)env, (void)class;
-	return endpoint_close(handle);
+	int rc = endpoint_close(handle);
+
+	(void)class;
+	if (rc != -EBUSY && rc != -ETIMEDOUT && rc != -ESHUTDOWN)
+		hold_end(env, handle);
+	return rc;
 }
 
 NATIVE(void, abort)(JNIEnv *env, jclass class, jlong handle)
 {
-	(void)env, (void)class;
-	endpoint_abort(handle);
+	(void)class;
+	if (endpoint_abort(handle))
+		hold_end(env, handle);
 }
 
 NATIVE(jint, size)(JNIEnv *env, jclass class, jlong handle)
@@ -158,6 +164,7 @@ static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint
 
 	if (!ep)
 		return -ESHUTDOWN;
+	hold_use(env, handle, ep, head, offset, length);
 	const char *at = memory_at(env, head, offset);
 	struct ibvx_sbuf buf = { .head = at, .head_bytes = (size_t)length, .user = envelope_of(at, length) };
 	int rc;
@@ -196,6 +203,7 @@ static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, j
 
 	if (!ep)
 		return -ESHUTDOWN;
+	hold_use(env, handle, ep, head, offset, length);
 	const char *at = memory_at(env, head, offset);
 	const struct ibvx_sbuf buf = {
 		.head = at,
@@ -224,8 +232,9 @@ NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlo
 	return send_later(env, handle, head, offset, length, body, body_length, dest, tag, context, ibvx_issend);
 }
 
-static struct ibvx_rbuf rbuf_of(JNIEnv *env, jobject base, jlong offset, jint capacity)
+static struct ibvx_rbuf rbuf_of(JNIEnv *env, jlong handle, struct ibvx *ep, jobject base, jlong offset, jint capacity)
 {
+	hold_use(env, handle, ep, base, offset, capacity);
 	return (struct ibvx_rbuf){
 		.base = memory_at(env, base, offset), .capacity_bytes = (size_t)capacity, .split = 1
 	};
@@ -240,7 +249,7 @@ NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_rbuf buf = rbuf_of(env, base, offset, capacity);
+	const struct ibvx_rbuf buf = rbuf_of(env, handle, ep, base, offset, capacity);
 	int rc = result_put(result, &status, ibvx_recv(ep, &buf, source, tag, context, &status));
 
 	endpoint_put(handle);
@@ -256,7 +265,7 @@ NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject base, jlon
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_rbuf buf = rbuf_of(env, base, offset, capacity);
+	const struct ibvx_rbuf buf = rbuf_of(env, handle, ep, base, offset, capacity);
 	int rc = ibvx_irecv(ep, &buf, source, tag, context, &req);
 
 	endpoint_put(handle);
@@ -276,7 +285,7 @@ NATIVE(jint, fetch)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong
 	int rc = ibvx_improbe(ep, source, tag, context, &message, &status);
 
 	if (rc > 0) {
-		const struct ibvx_rbuf buf = rbuf_of(env, base, offset, capacity);
+		const struct ibvx_rbuf buf = rbuf_of(env, handle, ep, base, offset, capacity);
 		int err = ibvx_mrecv(ep, &message, &buf, &status);
 
 		rc = result_put(result, &status, err < 0 ? err : 1);

@@ -192,6 +192,12 @@ struct transport_ops {
 	/* Forgets a get or put whose request is gone; no upcall follows for the cookie. */
 	void (*cancel)(struct transport *t, int peer, uint64_t cookie);
 
+	/* NULL where nothing is to be won.  keep(): this memory stays mapped until unkeep() with the same arguments: what was prepared for a
+	 * move of it may be used again for the next.  1; 0: no use for it here, unkeep() must not follow; -ENOSPC: too
+	 * much is kept already, -EFBIG: it alone is too much, -ENOMEM.  unkeep(): when it returns nothing of a finished message refers to the memory.  0 or -EINVAL. */
+	int (*keep)(struct transport *t, void *base, size_t bytes);
+	int (*unkeep)(struct transport *t, const void *base, size_t bytes);
+
 	/* We close in good order (say goodbye first) / the core has given the peer up:
 	 * drop what is queued for it; reserve() may answer any error from now on. */
 	void (*forget)(struct transport *t, int peer);

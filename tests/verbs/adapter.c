@@ -41,6 +41,7 @@ struct fake_mr {
 	struct ibv_mr mr; /* first */
 	int access;
 	struct fake_mr *next;
+	char *stale; /* what the pages held that are mapped here no more */
 };
 struct fake_id;
 struct fake_qp {
@@ -207,6 +208,12 @@ static int fake_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 	return fails("query_device") ? EIO : 0;
 }
 
+static bool fake_has_paging(struct ibv_context *c)
+{
+	(void)c;
+	return adapter_faults.paging;
+}
+
 static int fake_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a)
 {
 	(void)c;
@@ -364,7 +371,7 @@ static struct ibv_mr *fake_reg(struct ibv_pd *pd, void *addr, size_t len, int ac
 	mr = fails("reg_mr") ? NULL : make(sizeof(*mr));
 	if (!mr)
 		return NULL;
-	*mr = (struct fake_mr){{.pd = pd, .addr = addr, .length = len, .lkey = ++key, .rkey = key}, access, mrs};
+	*mr = (struct fake_mr){{.pd = pd, .addr = addr, .length = len, .lkey = ++key, .rkey = key}, access, mrs, NULL};
 	mrs = mr;
 	return &mr->mr;
 }
@@ -376,20 +383,58 @@ static int fake_dereg(struct ibv_mr *mr)
 	while (&(*at)->mr != mr)
 		at = &(*at)->next;
 	*at = (*at)->next;
+	free(((struct fake_mr *)mr)->stale);
 	unmake(mr);
 	return 0;
 }
 
-/* Is there a registration with this key that covers the range and allows this access? */
-static bool registered(uint32_t key, uint64_t addr, uint64_t len, int access)
+/* The registration with this key, if it covers the range and allows this access. */
+static const struct fake_mr *registered(uint32_t key, uint64_t addr, uint64_t len, int access)
 {
 	for (const struct fake_mr *m = mrs; m; m = m->next) {
 		uint64_t at = (uint64_t)(uintptr_t)m->mr.addr;
 
-		if (m->mr.lkey == key)
-			return addr >= at && len <= m->mr.length && addr - at <= m->mr.length - len && (m->access & access) == access;
+		if (m->mr.lkey != key)
+			continue;
+		if (addr < at || len > m->mr.length || addr - at > m->mr.length - len || (m->access & access) != access)
+			return NULL;
+		return m;
 	}
-	return false;
+	return NULL;
+}
+
+/* Where an access through the registration goes: to the pages that were there when it was made. */
+static void *pages(const struct fake_mr *m, uint64_t addr)
+{
+	return m->stale ? m->stale + (addr - (uint64_t)(uintptr_t)m->mr.addr) : (void *)(uintptr_t)addr;
+}
+
+int adapter_remap(void *addr, size_t len)
+{
+	int count = 0;
+
+	for (struct fake_mr *m = mrs; m; m = m->next) {
+		if ((char *)m->mr.addr >= (char *)addr + len || (char *)m->mr.addr + m->mr.length <= (char *)addr || m->stale)
+			continue;
+		m->stale = malloc(m->mr.length);
+		memcpy(m->stale, m->mr.addr, m->mr.length);
+		count++;
+	}
+	return count;
+}
+
+int adapter_registrations(void)
+{
+	int count = 0;
+
+	for (const struct fake_mr *m = mrs; m; m = m->next)
+		count++;
+	return count;
+}
+
+int adapter_access(void)
+{
+	return mrs ? mrs->access : 0;
 }
 
 /* --- work --- */
@@ -498,16 +543,20 @@ static void qp_fail(struct fake_qp *q)
 static enum ibv_wc_status move(const struct ibv_send_wr *wr)
 {
 	const struct ibv_sge *s = wr->sg_list;
-	void *local = (void *)(uintptr_t)s->addr, *remote = (void *)(uintptr_t)wr->wr.rdma.remote_addr;
 	bool read = wr->opcode == IBV_WR_RDMA_READ;
+	int access = !read ? 0 : IBV_ACCESS_LOCAL_WRITE | (adapter_faults.iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
+	const struct fake_mr *local = registered(s->lkey, s->addr, s->length, access), *remote;
+	uint64_t there = wr->wr.rdma.remote_addr;
 
-	if (!registered(s->lkey, s->addr, s->length,
-			!read ? 0 : IBV_ACCESS_LOCAL_WRITE | (adapter_faults.iwarp ? IBV_ACCESS_REMOTE_WRITE : 0)))
+	if (!local)
 		return IBV_WC_LOC_PROT_ERR;
-	if (!registered(wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, s->length, read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE))
+	remote = registered(wr->wr.rdma.rkey, there, s->length, read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE);
+	if (!remote)
 		return IBV_WC_REM_ACCESS_ERR;
-	if (!adapter_faults.no_copy)
-		memcpy(read ? local : remote, read ? remote : local, s->length);
+	if (!adapter_faults.no_copy && read)
+		memcpy(pages(local, s->addr), pages(remote, there), s->length);
+	else if (!adapter_faults.no_copy)
+		memcpy(pages(remote, there), pages(local, s->addr), s->length);
 	adapter_reads += read;
 	adapter_writes += !read;
 	adapter_moved += s->length;
@@ -942,6 +991,7 @@ const struct verbs_provider adapter_provider = {
 	.freeifaddrs = fake_freeifaddrs,
 	.query_device = fake_query_device,
 	.query_port = fake_query_port,
+	.has_paging = fake_has_paging,
 	.query_gid = fake_query_gid,
 	.query_gid_ex = fake_query_gid_ex,
 	.get_device_list = fake_get_devices,

@@ -24,6 +24,7 @@ struct adapter_faults {
 	bool hold_sends;           /* successful sends complete only at adapter_release() */
 	int post_error;            /* post_send returns this */
 	bool no_srq, iwarp;
+	bool paging;               /* on-demand paging is offered */
 	bool no_cm;                /* RDMA CM is not available */
 	bool infiniband;           /* LIDs, no addresses in the GID table */
 	bool no_copy;              /* reads and writes move nothing, addresses need not exist */
@@ -43,6 +44,13 @@ void adapter_release(void);
 void adapter_async(enum ibv_event_type type);
 /* Ends all connections without a word, as a dying peer does. */
 void adapter_disconnect_all(void);
+/* The memory is unmapped and other pages are mapped there: what was registered until now goes on to reach the old
+ * ones. How many registrations became stale so. */
+int adapter_remap(void *addr, size_t len);
+/* Registrations that stand. */
+int adapter_registrations(void);
+/* The access flags of the newest. */
+int adapter_access(void);
 /* Inserts a packet of so many raw bytes into the receive queue of every connected queue pair but those of `not_of`. */
 void adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to);
 /* The queue pairs made, in order; NULL behind the last. */

@@ -180,6 +180,17 @@ static int device_make_queues(struct verbs_device *d, const struct ibv_device_at
 	return d->srq_slabs ? 0 : error_set(-ENOMEM, "no memory for a device");
 }
 
+/* On-demand paging: nothing is pinned, the adapter takes page faults. */
+static void device_choose_paging(struct verbs_device *d)
+{
+	if (!settings_int(d->verbs->env.settings, SETTING_VERBS_ODP))
+		return;
+	if (d->verbs->api->has_paging(d->context))
+		d->regs.always |= IBV_ACCESS_ON_DEMAND;
+	else
+		log_warn(d->verbs->env.log, "verbs: %s has no on-demand paging: verbs_odp is ignored", d->context->device->name);
+}
+
 static int device_init(struct verbs_device *d)
 {
 	struct verbs *v = d->verbs;
@@ -199,6 +210,9 @@ static int device_init(struct verbs_device *d)
 	if (!d->pd)
 		return error_sys(-errno, "no protection domain");
 	d->regs.pd = d->pd;
+	d->regs.len_max = attr.max_mr_size;
+	d->regs.always = IBV_ACCESS_RELAXED_ORDERING; /* the kernel drops it where the adapter has it not */
+	device_choose_paging(d);
 	rc = device_make_queues(d, &attr);
 	if (rc == 0)
 		rc = device_watch(d);
@@ -224,6 +238,7 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 	d->context = context;
 	d->regs.api = v->api;
 	d->regs.bytes_max = v->register_max;
+	d->regs.ranges = &v->ranges;
 	atomic_flag_clear(&d->stash_busy);
 	rc = device_init(d);
 	if (rc < 0) {

@@ -136,6 +136,23 @@ void verbs_unexpose(struct transport *t, int peer, uint64_t cookie)
 	}
 }
 
+int verbs_keep(struct transport *t, void *base, size_t bytes)
+{
+	struct verbs *v = (struct verbs *)t;
+
+	return v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes) : 0;
+}
+
+int verbs_unkeep(struct transport *t, const void *base, size_t bytes)
+{
+	struct verbs *v = (struct verbs *)t;
+	int rc = regcache_unkeep(&v->ranges, base, bytes);
+
+	for (struct verbs_device *d = atomic_load(&v->devices); rc > 0 && d; d = atomic_load(&d->next))
+		regcache_drop(&d->regs, base, bytes);
+	return rc < 0 ? rc : 0;
+}
+
 void expose_close(struct verbs *v)
 {
 	for (unsigned i = 0; i < VERBS_EXPOSED_BUCKETS; i++) {

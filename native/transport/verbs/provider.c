@@ -40,6 +40,15 @@ static int provider_query_port(struct ibv_context *context, uint8_t port, struct
 	return ibv_query_port(context, port, attr);
 }
 
+static bool provider_has_paging(struct ibv_context *context)
+{
+	struct ibv_device_attr_ex attr = {0};
+	uint32_t needed = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE;
+
+	return ibv_query_device_ex(context, NULL, &attr) == 0 && (attr.odp_caps.general_caps & IBV_ODP_SUPPORT) &&
+	       (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
+}
+
 static int provider_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
 {
 	return ibv_query_gid_ex(context, port, index, entry, 0);
@@ -60,6 +69,7 @@ const struct verbs_provider verbs_provider_real = {
 	.close_device = ibv_close_device,
 	.query_device = ibv_query_device,
 	.query_port = provider_query_port,
+	.has_paging = provider_has_paging,
 	.query_gid = ibv_query_gid,
 	.query_gid_ex = provider_query_gid_ex,
 	.get_async_event = ibv_get_async_event,

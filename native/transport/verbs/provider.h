@@ -24,6 +24,8 @@ struct verbs_provider {
 	struct ibv_context *(*open_device)(struct ibv_device *device);
 	int (*close_device)(struct ibv_context *context);
 	int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attr);
+	/* RDMA reads and writes of pages that are not pinned */
+	bool (*has_paging)(struct ibv_context *context);
 	int (*query_port)(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
 	int (*query_gid)(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
 	int (*query_gid_ex)(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry);

@@ -133,6 +133,8 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 	v->api = env->test ? env->test : &verbs_provider_real;
 	get_min = settings_int(env->settings, SETTING_VERBS_GET_MIN);
 	v->get_min = get_min > 0 ? (size_t)get_min : 1;
+	v->ranges.count_max = (uint32_t)settings_int(env->settings, SETTING_VERBS_CACHE_ENTRIES);
+	v->ranges.bytes_max = (uint64_t)settings_int(env->settings, SETTING_VERBS_CACHE_BYTES);
 	v->rendezvous = (enum verbs_rendezvous)settings_int(env->settings, SETTING_VERBS_RENDEZVOUS);
 	verbs_read_job(v);
 	rc = verbs_start(v);
@@ -212,6 +214,7 @@ static void verbs_close(struct transport *t)
 	for (int r = 0; v->peers && r < v->env.size; r++)
 		free(v->peers[r].end_text);
 	free(v->peers);
+	free(v->ranges.range);
 	free(v->unusable);
 	free(v);
 }
@@ -289,7 +292,7 @@ static void verbs_counters(const struct transport *t, int peer,
 {
 	const struct verbs *v = (const struct verbs *)t;
 	const struct verbs_peer *p;
-	uint64_t qps = 0, bytes = 0, peak = 0, registered = 0;
+	uint64_t qps = 0, bytes = 0, peak = 0, registered = 0, shared = 0, evicted = 0, refused = 0;
 
 	if (!v->peers)
 		return;
@@ -317,11 +320,18 @@ static void verbs_counters(const struct transport *t, int peer,
 			bytes += d->srq_slabs[i].bytes;
 		peak += d->regs.bytes_peak;
 		registered += d->regs.registered_count;
+		shared += d->regs.shared_count;
+		evicted += d->regs.evicted_count;
+		refused += d->regs.refused_count;
 	}
 	add(arg, "verbs_queue_pairs", qps);
 	add(arg, "verbs_buffer_bytes", bytes);
 	add(arg, "verbs_registrations", registered);
+	add(arg, "verbs_registrations_shared", shared);
+	add(arg, "verbs_registrations_evicted", evicted);
+	add(arg, "verbs_registrations_refused", refused);
 	add(arg, "verbs_registered_peak", peak);
+	add(arg, "verbs_buffers_kept", v->ranges.count);
 }
 
 static int verbs_describe(const struct settings *settings, char *out, size_t size)
@@ -364,6 +374,8 @@ const struct transport_ops transport_verbs_ops = {
 	.put_pays = verbs_put_pays,
 	.put = verbs_put,
 	.cancel = verbs_cancel,
+	.keep = verbs_keep,
+	.unkeep = verbs_unkeep,
 	.forget = verbs_forget,
 	.counters = verbs_counters,
 };

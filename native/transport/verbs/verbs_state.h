@@ -256,6 +256,7 @@ struct verbs {
 	enum verbs_rendezvous rendezvous;
 	size_t register_max;         /* bytes of messages registered at a time; 0: no limit */
 	bool warned_memory;
+	struct regcache_ranges ranges; /* user memory that stays mapped */
 };
 
 /* --- route.c --- */
@@ -390,6 +391,8 @@ bool verbs_put_pays(const struct transport *t, int peer, size_t bytes);
 int expose_register(struct verbs_device *d, void *const base[2], const size_t len[2], int access,
 		    struct regcache_entry *reg[2]);
 void expose_close(struct verbs *v);
+int verbs_keep(struct transport *t, void *base, size_t bytes);
+int verbs_unkeep(struct transport *t, const void *base, size_t bytes);
 
 /* --- move.c --- */
 int verbs_get(struct transport *t, int peer, const struct transport_move *get);
