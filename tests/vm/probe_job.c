@@ -153,7 +153,34 @@ void probe_job_ring(const struct job *j, struct ibvx *ep, int rank)
 	free(in);
 }
 
-/* Memory at one address, each time another mapping with other bytes: a registration that outlived its memory would show. */
+/* One way, then the same again: a kept registration serves twice. */
+static void probe_stale_round(const struct traffic_config *cfg, struct ibvx *ep, int rank, unsigned i, char *mem, size_t bytes)
+{
+	struct ibvx_sbuf s = {.body = mem, .body_bytes = bytes};
+	struct ibvx_rbuf r = {.base = mem, .capacity_bytes = bytes};
+	int other = rank ^ 1;
+	bool sends = (i % 2 == 0) == (rank % 2 == 0); /* in turns: both ends of a transfer are tried */
+
+	for (uint64_t again = 0; again < 2; again++) {
+		uint64_t user = again << 40 | (uint64_t)(sends ? rank : other) << 32 | i;
+
+		if (sends) {
+			pattern_fill(cfg, user, 0, mem, bytes);
+			if (ibvx_send(ep, &s, other, (int)i, 5))
+				job_fail(rank, "stale: send");
+			continue;
+		}
+		if (ibvx_recv(ep, &r, other, (int)i, 5, NULL))
+			job_fail(rank, "stale: recv");
+		if (!pattern_holds(cfg, user, 0, mem, bytes)) {
+			fprintf(stderr, "vm-job: rank %d: round %u: wrong bytes\n", rank, i);
+			exit(1);
+		}
+	}
+}
+
+/* Memory at one address, each time another mapping with other bytes, in two rounds of three registered by its owner: a registration that
+ * outlived its memory would show. */
 void probe_job_stale(const struct job *j, struct ibvx *ep, int rank)
 {
 	struct traffic_config cfg = {.seed = j->seed, .ranks = j->ranks, .replay = "vm-job --stale"};
@@ -164,9 +191,7 @@ void probe_job_stale(const struct job *j, struct ibvx *ep, int rank)
 
 	for (unsigned i = 0; i < j->count && other < j->ranks; i++) {
 		char *mem = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
-		struct ibvx_sbuf s = {.body = mem, .body_bytes = bytes};
-		struct ibvx_rbuf r = {.base = mem, .capacity_bytes = bytes};
-		bool sends = (i % 2 == 0) == (rank % 2 == 0); /* in turns: both ends of a transfer are tried */
+		int kept = 0;
 
 		if (mem == MAP_FAILED) { /* somebody else has the address now */
 			at = NULL;
@@ -177,18 +202,13 @@ void probe_job_stale(const struct job *j, struct ibvx *ep, int rank)
 			continue;
 		}
 		at = mem;
-		if (sends) {
-			pattern_fill(&cfg, (uint64_t)rank << 32 | i, 0, mem, bytes);
-			if (ibvx_send(ep, &s, other, (int)i, 5))
-				job_fail(rank, "stale: send");
-		} else {
-			if (ibvx_recv(ep, &r, other, (int)i, 5, NULL))
-				job_fail(rank, "stale: recv");
-			if (!pattern_holds(&cfg, (uint64_t)other << 32 | i, 0, mem, bytes)) {
-				fprintf(stderr, "vm-job: rank %d: round %u: wrong bytes\n", rank, i);
-				exit(1);
-			}
-		}
+		if (i % 3)
+			kept = ibvx_buffer_register(ep, mem, bytes);
+		if (kept < 0)
+			job_fail(rank, "stale: registering");
+		probe_stale_round(&cfg, ep, rank, i, mem, bytes);
+		if (kept > 0 && ibvx_buffer_release(ep, mem, bytes))
+			job_fail(rank, "stale: releasing");
 		munmap(mem, bytes);
 	}
 	job_barrier(ep, rank, j->ranks);
