@@ -22,7 +22,8 @@ struct place {
 	size_t length;         /* in bytes; rows: how many */
 };
 
-/* Bytes up to which an array is copied by Get/Set<Type>ArrayRegion to and from the thread's stack. */
+/* Bytes up to which an array is copied by Get/Set<Type>ArrayRegion to and from the thread's stack; longer ones go straight to and
+ * from the ring, in regions.  ARCHITECTURE.md has the measurements. */
 #define PLACE_SMALL 4096u
 
 /* Looks up what rows need, and finds out whether GetPrimitiveArrayCritical copies here. In JNI_OnLoad. */
