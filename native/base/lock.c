@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/lock.h"
 
-#include <linux/membarrier.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/futex.h"
 
 #define SPINS_MAX 48u
@@ -59,19 +57,6 @@ void lock_wake(struct lock *lock)
 	futex_wake(&lock->state, 1, false);
 }
 
-/* Can this process have other threads pass a full fence?  Asked once; the kernel remembers the registration. */
-static bool bias_possible(void)
-{
-	static _Atomic int answer; /* 0: not asked yet, 1: yes, 2: no */
-	int known = atomic_load_explicit(&answer, memory_order_acquire);
-
-	if (!known) {
-		known = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 ? 1 : 2;
-		atomic_store_explicit(&answer, known, memory_order_release);
-	}
-	return known == 1;
-}
-
 /* The favourite may be off its core, or in the midst of a long copy. */
 static void bias_wait(const struct lock *lock)
 {
@@ -90,10 +75,7 @@ static void bias_wait(const struct lock *lock)
 static void bias_end(struct lock *lock)
 {
 	atomic_store_explicit(&lock->bias, 0, memory_order_relaxed);
-	/* it cannot fail for a process that has registered, unless a filter of system calls came since: then
-	 * the favourite's next interrupt has to do as its fence */
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
-		nanosleep(&(struct timespec){.tv_nsec = 20 * CLOCK_NS_PER_MS}, NULL);
+	fence_others();
 	bias_wait(lock);
 	if (lock->ended < BIAS_DOUBLINGS)
 		lock->ended++;
@@ -108,7 +90,7 @@ void lock_settle(struct lock *lock, uintptr_t me)
 		lock->streak = 0;
 	} else if (++lock->streak >= BIAS_STREAK << lock->ended) {
 		lock->streak = 0;
-		if (bias_possible())
+		if (fence_possible())
 			atomic_store_explicit(&lock->bias, me, memory_order_relaxed);
 	}
 }

@@ -3,22 +3,23 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "base/fence.h"
 
 #define SLOT_BITS 8
 #define SLOT_COUNT (1 << SLOT_BITS)
 
-/* state: generation (32 bits), OPEN, CLOSING, references (30 bits).  A stale handle bumps
- * the references for a moment too, so the word is only ever changed by atomic
- * arithmetic, never stored. */
+/* state: generation (32 bits) and these; changed by atomic arithmetic only. */
 #define OPEN ((uint64_t)1 << 31)
-#define CLOSING ((uint64_t)1 << 30)
-#define REFERENCES (CLOSING - 1)
+#define CLOSING ((uint64_t)1 << 30)  /* no more visits */
+#define DECIDING ((uint64_t)1 << 29) /* somebody counts the visits: wait for what follows */
 #define GENERATION ((uint64_t)1 << 32)
 
 struct slot {
@@ -26,18 +27,76 @@ struct slot {
 	struct ibvx *ep;
 } __attribute__((aligned(64)));
 
+/* Each thread says in a place of its own which endpoint it is inside of: no two threads write one line, and a call
+ * costs no atomic instruction.  Who closes fences the others (base/fence.h), then reads all places. */
+struct visit {
+	_Atomic int64_t handle; /* 0: none */
+	_Atomic bool taken;     /* by a thread that lives */
+	struct visit *next;
+} __attribute__((aligned(64)));
+
 static struct slot slots[SLOT_COUNT];
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+
+static _Atomic(struct visit *) visits; /* only grows */
+static _Thread_local struct visit *my_visit __attribute__((tls_model("initial-exec")));
+static pthread_key_t visit_key;
+static pthread_once_t visit_once = PTHREAD_ONCE_INIT;
+static bool visit_key_made;
+static _Atomic bool fence_by_closer; /* else each visitor fences */
+
+static void visit_end(void *arg)
+{
+	struct visit *v = arg;
+
+	my_visit = NULL;
+	atomic_store_explicit(&v->taken, false, memory_order_release);
+}
+
+static void visit_init(void)
+{
+	visit_key_made = pthread_key_create(&visit_key, visit_end) == 0;
+}
+
+/* The calling thread's first: a place that a dead thread has left, or a new one. NULL: no memory. */
+static struct visit *visit_begin(void)
+{
+	struct visit *v;
+
+	pthread_once(&visit_once, visit_init);
+	if (!visit_key_made)
+		return NULL;
+	for (v = atomic_load(&visits); v; v = v->next) {
+		bool free_one = false;
+
+		if (atomic_compare_exchange_strong(&v->taken, &free_one, true))
+			break;
+	}
+	if (!v) {
+		v = aligned_alloc(64, sizeof(*v));
+		if (!v)
+			return NULL;
+		*v = (struct visit){.taken = true, .next = atomic_load(&visits)};
+		while (!atomic_compare_exchange_weak(&visits, &v->next, v))
+			;
+	}
+	if (pthread_setspecific(visit_key, v) != 0) {
+		visit_end(v);
+		return NULL;
+	}
+	my_visit = v;
+	return v;
+}
 
 static struct slot *slot_of(int64_t handle)
 {
 	return &slots[handle & (SLOT_COUNT - 1)];
 }
 
-/* Is this the state of the open endpoint that the handle names? */
-static bool names(uint64_t state, int64_t handle)
+/* The state of the open endpoint that the handle names. */
+static uint64_t state_of(int64_t handle)
 {
-	return (state & ~REFERENCES) == ((uint64_t)(handle >> SLOT_BITS) << 32 | OPEN);
+	return (uint64_t)(handle >> SLOT_BITS) << 32 | OPEN;
 }
 
 int64_t endpoint_add(struct ibvx *ep)
@@ -45,6 +104,7 @@ int64_t endpoint_add(struct ibvx *ep)
 	int64_t handle = error_set(-EMFILE,
 		"this process has %d devices open already: finish one of them first", SLOT_COUNT);
 
+	atomic_store(&fence_by_closer, fence_possible());
 	pthread_mutex_lock(&adding);
 	for (int i = 0; i < SLOT_COUNT; i++) {
 		/* Handle 0 is "none": the first slot starts with generation 1. */
@@ -65,62 +125,102 @@ int64_t endpoint_add(struct ibvx *ep)
 
 struct ibvx *endpoint_get(int64_t handle)
 {
+	struct visit *v = my_visit ? my_visit : visit_begin();
 	struct slot *slot = slot_of(handle);
-	uint64_t before = atomic_fetch_add_explicit(&slot->state, 1, memory_order_acquire);
+	uint64_t state;
 
-	if (__builtin_expect(names(before, handle), 1))
-		return slot->ep;
-	atomic_fetch_sub(&slot->state, 1);
+	if (!v) {
+		error_set(-ENOMEM, "no memory for this thread's first call");
+		return NULL;
+	}
+	for (;;) {
+		atomic_store_explicit(&v->handle, handle, memory_order_relaxed);
+		if (__builtin_expect(atomic_load_explicit(&fence_by_closer, memory_order_relaxed), 1))
+			atomic_signal_fence(memory_order_seq_cst);
+		else
+			atomic_thread_fence(memory_order_seq_cst);
+		state = atomic_load_explicit(&slot->state, memory_order_acquire);
+		if (__builtin_expect(state == state_of(handle), 1))
+			return slot->ep;
+		atomic_store_explicit(&v->handle, 0, memory_order_release);
+		if (state != (state_of(handle) | DECIDING))
+			break;
+		sched_yield();
+	}
 	error_set(-ESHUTDOWN, "the device has been finished, is being finished, or was never initialised: call init first");
 	return NULL;
 }
 
 void endpoint_put(int64_t handle)
 {
-	atomic_fetch_sub_explicit(&slot_of(handle)->state, 1, memory_order_release);
+	(void)handle;
+	atomic_store_explicit(&my_visit->handle, 0, memory_order_release);
 }
 
-/* Claims the closing of a handle at once; false: stale, or somebody else is closing it. */
-static bool begin_close(int64_t handle)
+/* How many threads are inside, once nobody can come any more (CLOSING, DECIDING). */
+static int count_visits(int64_t handle)
+{
+	int count = 0;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load(&fence_by_closer))
+		fence_others();
+	for (struct visit *v = atomic_load(&visits); v; v = v->next)
+		count += atomic_load_explicit(&v->handle, memory_order_acquire) == handle;
+	return count;
+}
+
+static void pause_1ms(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* Adds bits to the state of an open endpoint; false: stale, or somebody is closing it. */
+static bool claim(int64_t handle, uint64_t bits)
 {
 	struct slot *slot = slot_of(handle);
-	uint64_t state = atomic_load(&slot->state);
+	uint64_t state = state_of(handle);
 
-	do {
-		if (!names(state, handle))
+	while (!atomic_compare_exchange_strong(&slot->state, &state, state_of(handle) | bits)) {
+		if (state != (state_of(handle) | DECIDING))
 			return false;
-	} while (!atomic_compare_exchange_weak(&slot->state, &state, state | CLOSING));
+		state = state_of(handle);
+		sched_yield();
+	}
 	return true;
 }
 
 /* How many threads are inside after waiting up to a second for them to leave. */
-static int wait_for_users(struct slot *slot)
+static int wait_for_users(int64_t handle)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	int users = count_visits(handle);
 
-	for (int i = 0; i < 1000 && atomic_load(&slot->state) & REFERENCES; i++)
-		nanosleep(&pause, NULL);
-	return (int)(atomic_load_explicit(&slot->state, memory_order_acquire) & REFERENCES);
+	for (int i = 0; i < 1000 && users; i++) {
+		pause_1ms();
+		users = count_visits(handle);
+	}
+	return users;
 }
 
 /* Claims the closing once nobody is inside, and refuses nobody before: who is told that the device is closing
  * may take it for gone. Waits up to a second. 0, how many threads are inside, or -ESHUTDOWN. */
 static int begin_close_unused(int64_t handle)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct slot *slot = slot_of(handle);
-	uint64_t state = 0;
+	int users = 0;
 
 	for (int i = 0; i < 1000; i++) {
-		state = atomic_load(&slot->state);
-		if (!names(state, handle))
+		if (!claim(handle, DECIDING))
 			return error_set(-ESHUTDOWN, "the device has been finished already, or was never initialised");
-		if (!(state & REFERENCES) &&
-		    atomic_compare_exchange_strong(&slot->state, &state, state | CLOSING))
+		users = count_visits(handle);
+		if (users == 0) {
+			atomic_fetch_add(&slot->state, CLOSING - DECIDING);
 			return 0;
-		nanosleep(&pause, NULL);
+		}
+		atomic_fetch_and(&slot->state, ~DECIDING);
+		pause_1ms();
 	}
-	return state & REFERENCES ? (int)(state & REFERENCES) : 1;
+	return users;
 }
 
 static void end_close(struct slot *slot)
@@ -155,9 +255,9 @@ bool endpoint_abort(int64_t handle)
 	struct slot *slot = slot_of(handle);
 	bool unused;
 
-	if (!begin_close(handle))
+	if (!claim(handle, CLOSING))
 		return false;
-	unused = wait_for_users(slot) == 0;
+	unused = wait_for_users(handle) == 0;
 	if (unused)
 		ibvx_abort(slot->ep);
 	end_close(slot);
@@ -172,4 +272,11 @@ void endpoint_abort_all(void)
 		if (state & OPEN)
 			endpoint_abort((int64_t)(state >> 32) << SLOT_BITS | i);
 	}
+}
+
+void endpoint_unload(void)
+{
+	endpoint_abort_all();
+	if (visit_key_made)
+		pthread_key_delete(visit_key); /* no destructor may run in memory that is gone */
 }

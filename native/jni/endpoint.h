@@ -8,7 +8,8 @@
  * for as long as it uses the endpoint, so that an operation that races with the close
  * gets an error and the memory stays until the last one is out.
  *
- * Any thread; no locks on endpoint_get() and endpoint_put().
+ * Any thread; no locks and no atomic read-modify-writes on endpoint_get() and endpoint_put().  A thread holds one
+ * reference at a time.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +20,7 @@
 int64_t endpoint_add(struct ibvx *ep);
 
 /* The endpoint with a reference, or NULL: the handle is stale, forged, or being closed
- * (text set; the error is -ESHUTDOWN). */
+ * (text set; the error is -ESHUTDOWN); or there is no memory for a thread's first call. */
 struct ibvx *endpoint_get(int64_t handle);
 /* Gives the reference back. */
 void endpoint_put(int64_t handle);
@@ -34,5 +35,7 @@ int endpoint_close(int64_t handle);
  * within a second is given up, not freed: false. Stale handles are ignored. */
 bool endpoint_abort(int64_t handle);
 void endpoint_abort_all(void);
+/* The library is about to be unloaded: ends what is open and forgets the threads. */
+void endpoint_unload(void);
 
 #endif

@@ -88,7 +88,7 @@ JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *reserved)
 	JNIEnv *env;
 
 	(void)reserved;
-	endpoint_abort_all();
+	endpoint_unload();
 	if ((*vm)->GetEnv(vm, (void **)&env, JNI_VERSION_1_8) == JNI_OK)
 		hold_end_all(env);
 	jni_ids.buffer_address = NULL;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/futex.h"
 #include "base/lock.h"
 
@@ -102,11 +101,6 @@ static void test_release_wakes_all_sleepers_in_turn(void **state)
 	assert_int_equal(atomic_load(&s.got), THREADS);
 }
 
-static bool has_membarrier(void)
-{
-	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-}
-
 static void take_often(struct lock *lock, int times)
 {
 	for (int i = 0; i < times; i++) {
@@ -127,7 +121,7 @@ static void test_bias_comes_and_goes(void **state)
 	pthread_t other;
 
 	(void)state;
-	if (!has_membarrier())
+	if (!fence_possible())
 		skip();
 	take_often(&lock, 10);
 	assert_int_equal(lock.bias, 0);
@@ -155,7 +149,7 @@ static void test_favourite_excludes(void **state)
 	pthread_t other;
 
 	(void)state;
-	if (!has_membarrier())
+	if (!fence_possible())
 		skip();
 	take_often(&s.lock, 1000);
 	lock_acquire(&s.lock);
@@ -229,7 +223,7 @@ static void test_excludes_while_biases_come_and_go(void **state)
 	assert_int_equal(c.s.torn, 0);
 	assert_int_equal(c.s.count, c.s.mirror);
 	assert_int_equal(c.intrusions, 800);
-	if (has_membarrier())
+	if (fence_possible())
 		assert_true(c.by_bias > 0);
 }
 

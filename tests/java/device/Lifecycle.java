@@ -243,9 +243,10 @@ final class Lifecycle extends Program {
 		long forged = 5L << 32 | 0x7fffffff;
 		Class<?> type = Class.forName("xdev.ibvdev.PendingRequests");
 		java.lang.reflect.Constructor<?> make = type.getDeclaredConstructor();
-		java.lang.reflect.Method add = type.getDeclaredMethod("add", request.getClass());
+		Class<?> entry = Class.forName("xdev.ibvdev.PendingRequest");
+		java.lang.reflect.Method add = type.getDeclaredMethod("add", entry);
 		java.lang.reflect.Method find = type.getDeclaredMethod("find", long.class);
-		java.lang.reflect.Method remove = type.getDeclaredMethod("remove", request.getClass());
+		java.lang.reflect.Method remove = type.getDeclaredMethod("remove", entry);
 		for (java.lang.reflect.AccessibleObject o : List.of(make, add, find, remove))
 			o.setAccessible(true);
 		Object table = make.newInstance();
