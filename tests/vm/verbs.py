@@ -34,6 +34,13 @@ mpi() { # mpi RANKS CLASSPATH MAIN ARGUMENT...
 	ranks=$1 classpath=$2; shift 2
 	step 1000 $SOURCE/scripts/ibvrun -np $ranks -cp $classpath "$@"
 }
+xxdev() { # xxdev RANKS MAIN ARGUMENT...: a program of tests/java/xxdev, whose ranks say "finished"
+	ranks=$1; shift
+	step 1000 $SOURCE/scripts/ibvrun -np $ranks -dev xxdev -cp $BUILD/tests/java/xxdev/xxdev-tests.jar $XXDEV_OPTIONS "$@" >/tmp/xxdev.out ||
+		{ cat /tmp/xxdev.out; exit 1; }
+	cat /tmp/xxdev.out
+	[ "$(grep -c '^finished' /tmp/xxdev.out)" = $ranks ] || { echo "not every rank finished"; exit 1; }
+}
 mpi_nodes() { # mpi_nodes CLASSPATH MAIN ARGUMENT...: four ranks, this node's half of them
 	classpath=$1 main=$2; shift 2
 	export MPJ_HOME=/usr/share/mpj

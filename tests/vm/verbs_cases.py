@@ -134,6 +134,14 @@ for device, options in ONLY.items():
 case("java", ONLY["rxe"], environment(FORCED) + "mpi 2 $MPI_TESTS mpitest.Everything limit=300 threads=0 exchange wildcards bcast\n",
      "vm", java=True)
 
+# Arrays and objects. Messages up to 2 MB, and one of 64 MB each way with the collector at work.
+XXDEV = {"messages": ["Messages"], "objects": ["ObjectMessages"], "requests": ["Requests"],
+         "others": ["Mismatches", "Lifecycle cases", "Lifecycle rounds"], "collected": ["Collected torture", "Collected deadlock"],
+         "large": ["Large"]}
+for (device, options), (name, programs) in itertools.product(ONLY.items(), XXDEV.items()):
+    case("xxdev-%s-%s" % (device, name), options, environment(FORCED) + "XXDEV_OPTIONS='-Xmx1g -Dxxdevtest.largest=2097152'\n" +
+         "".join("xxdev 2 xxdevtest.%s\n" % program for program in programs), java=True)
+
 # --- two guests, two ranks each: shm inside, Verbs between ---
 
 TWO = ["--nodes", "2", "--both", "--smp", "2"]
