@@ -36,10 +36,10 @@ mpi() { # mpi RANKS CLASSPATH MAIN ARGUMENT...
 }
 xxdev() { # xxdev RANKS MAIN ARGUMENT...: a program of tests/java/xxdev, whose ranks say "finished"
 	ranks=$1; shift
-	step 1000 $SOURCE/scripts/ibvrun -np $ranks -dev xxdev -cp $BUILD/tests/java/xxdev/xxdev-tests.jar $XXDEV_OPTIONS "$@" >/tmp/xxdev.out ||
-		{ cat /tmp/xxdev.out; exit 1; }
-	cat /tmp/xxdev.out
-	[ "$(grep -c '^finished' /tmp/xxdev.out)" = $ranks ] || { echo "not every rank finished"; exit 1; }
+	rm -rf /tmp/xxdev.out
+	step 1000 $SOURCE/scripts/ibvrun -np $ranks -dev xxdev -l --output /tmp/xxdev.out -cp $BUILD/tests/java/xxdev/xxdev-tests.jar \\
+		$XXDEV_OPTIONS "$@"
+	[ "$(cat /tmp/xxdev.out/rank.*.out | grep -c '^finished')" = $ranks ] || { echo "not every rank finished"; exit 1; }
 }
 mpi_nodes() { # mpi_nodes CLASSPATH MAIN ARGUMENT...: four ranks, this node's half of them
 	classpath=$1 main=$2; shift 2
