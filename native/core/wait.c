@@ -157,7 +157,8 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	int64_t left = -1;
 	uint32_t value = wait_arm(ep);
 
-	if ((w->moving && wait_ready(ep)) || wait_progress(ep) > 0 || wait_ready(ep) || atomic_load(&w->signal)) {
+	if ((w->moving && wait_ready(ep)) || wait_progress(ep) > 0 || wait_ready(ep) || atomic_load(&w->signal) ||
+	    ep->poller != w) { /* what was sent just now may have called another waiter (wait_call) */
 		wait_disarm(ep);
 		return;
 	}
