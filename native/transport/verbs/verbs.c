@@ -334,14 +334,35 @@ static void verbs_counters(const struct transport *t, int peer,
 	add(arg, "verbs_buffers_kept", v->ranges.count);
 }
 
+/* What the settings come to on this machine, and why. */
+static void verbs_describe_choices(const struct settings *settings, const char *no_cm, char *out, size_t size)
+{
+	static const char *const movers[] = {"the receiver reads, or the sender writes where that is refused", "the receiver reads",
+					     "the sender writes"};
+	bool tcp = settings_int(settings, SETTING_VERBS_CONNECT) == 2;
+
+	snprintf(out, size, "  connections: %s%s\n  long messages: %s\n  buffers kept registered: %lld, %s bytes\n",
+		 tcp	 ? "by TCP exchange, as verbs_connect says"
+		 : no_cm ? "by TCP exchange, because: "
+			 : "by RDMA CM",
+		 !tcp && no_cm ? no_cm : "", movers[settings_int(settings, SETTING_VERBS_RENDEZVOUS)],
+		 (long long)settings_int(settings, SETTING_VERBS_CACHE_ENTRIES), settings_text(settings, SETTING_VERBS_CACHE_BYTES));
+}
+
 static int verbs_describe(const struct settings *settings, char *out, size_t size)
 {
-	int rc = verbs_provider_real.available(settings_int(settings, SETTING_VERBS_CONNECT) == 1);
+	int cm = verbs_provider_real.available(true), rc;
+	char no_cm[256];
+	size_t used;
 
+	snprintf(no_cm, sizeof(no_cm), "%s", error_text());
+	rc = cm == 0 || settings_int(settings, SETTING_VERBS_CONNECT) == 1 ? cm : verbs_provider_real.available(false);
 	if (rc < 0)
 		return rc;
-	if (device_describe(&verbs_provider_real, out, size) == 0)
+	used = device_describe(&verbs_provider_real, out, size);
+	if (used == 0)
 		return error_set(-ENODEV, "libibverbs finds no device: is its driver library (ibverbs-providers) installed?");
+	verbs_describe_choices(settings, cm < 0 ? no_cm : NULL, out + used, size - used);
 	return 0;
 }
 

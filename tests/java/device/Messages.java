@@ -37,6 +37,35 @@ final class Messages extends Program {
 		}
 	}
 
+	/** Direct buffers that are sent from, received into, dropped and collected: their memory comes back as that of others. */
+	@Case
+	void collectedBuffers() throws Exception {
+		int rounds = Integer.getInteger("ibvdev.test.rounds", 200);
+		int size = 150000;
+		for (int round = 0; round < rounds; round++) {
+			boolean sends = round % 2 == me;
+			ByteBuffer memory = ByteBuffer.allocateDirect(size + 8);
+			if (sends)
+				memory.put(0, (byte) Type.BYTE.getCode()).putInt(4, size);
+			for (int again = 0; again < 2; again++) {
+				byte[] expected = bytes(size, round * 2 + again);
+				Buffer buf = on(memory, 0);
+				if (sends) {
+					memory.duplicate().position(8).put(expected);
+					buf.setSize(size + 8);
+					dev.send(buf, ids[1 - me], 20, CONTEXT);
+				} else {
+					dev.recv(buf, ids[1 - me], 20, CONTEXT);
+					byte[] got = new byte[size];
+					memory.duplicate().position(8).get(got);
+					check(Arrays.equals(expected, got), "round " + round + ": other bytes than were sent");
+				}
+			}
+			if (round % 25 == 24)
+				System.gc();
+		}
+	}
+
 	@Case
 	void bothDirectionsAtOnce() throws Exception {
 		int size = 3000000;
