@@ -126,20 +126,18 @@ bool heap_turn(struct ibvx *ep, struct waiter *w)
 	at = place->enter(place);
 	begin_ns = clock_now_ns();
 	core_lock(ep);
-	if (at) {
-		heap_reach(r, at);
-		if (r->kind == REQ_SEND)
-			heap_push(r);
-		else
-			heap_pull(ep, r);
-		heap_reach(r, NULL);
-		heap_count_region(ep, clock_now_ns() - begin_ns);
-		core_unlock(ep);
-		place->leave(place, at);
-		core_lock(ep);
-	} else {
-		place->wanted = true; /* what called for it is still to be done */
-	}
+	if (!at) /* the turn is an ordinary one: what has come is staged, what is to go calls again if there is room */
+		return false;
+	heap_reach(r, at);
+	if (r->kind == REQ_SEND)
+		heap_push(r);
+	else
+		heap_pull(ep, r);
+	heap_reach(r, NULL);
+	heap_count_region(ep, clock_now_ns() - begin_ns);
+	core_unlock(ep);
+	place->leave(place, at);
+	core_lock(ep);
 	wait_flush(ep);
 	if (place->wanted) /* more to do: no sleep before that */
 		atomic_store_explicit(&w->signal, 1, memory_order_relaxed);

@@ -57,11 +57,13 @@ static void *caller_main(void *arg)
 	return NULL;
 }
 
-static void call(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
+static void call(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes,
+		 unsigned refuse)
 {
 	*c = (struct caller){ .ep = w->ep[rank], .send = send, .peer = peer, .tag = tag, .bytes = bytes,
 			      .user = (uint64_t)tag };
 	moving_init(&c->m, send ? text_of(c->user, bytes).bytes : calloc(1, bytes + 1), bytes, (uint64_t)tag + 7);
+	c->m.refuse = refuse;
 	c->m.on_enter = needs_lock;
 	c->m.arg = c;
 	assert_int_equal(pthread_create(&c->thread, NULL, caller_main, c), 0);
@@ -99,11 +101,11 @@ static void both_sides(void **state)
 		begin(&w, timed(seed), "spin_us=0", "yield_us=0", "psl=4000", NULL);
 		fabric_clock_start(w.fabric, 50);
 		if (seed & 8)
-			call(&to, &w, 0, false, seed & 16 ? 1 : IBVX_ANY_SOURCE, 5, bytes);
-		call(&from, &w, 1, true, 0, 5, bytes);
+			call(&to, &w, 0, false, seed & 16 ? 1 : IBVX_ANY_SOURCE, 5, bytes, 0);
+		call(&from, &w, 1, true, 0, 5, bytes, 0);
 		if (!(seed & 8)) {
 			usleep(500);
-			call(&to, &w, 0, false, 1, 5, bytes);
+			call(&to, &w, 0, false, 1, 5, bytes, 0);
 		}
 		assert_int_equal(ended(&to), 0);
 		assert_int_equal(to.status.body_bytes, bytes);
@@ -216,7 +218,7 @@ static void no_region_without_room(void **state)
 	cfg.ops = &fake_plain_ops;
 	begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
 	fabric_clock_start(w.fabric, 50);
-	call(&from, &w, 1, true, 0, 5, 60000);
+	call(&from, &w, 1, true, 0, 5, 60000, 0);
 	memset(t.bytes, 0, t.len);
 	recv = take(&w, 0, 1, 5, t.bytes, t.len);
 	do {
@@ -249,13 +251,13 @@ static void another_polls(void **state)
 		begin(&w, timed(seed), "spin_us=0", "yield_us=0", "psl=4000",
 		      seed % 3 ? "progress_thread=0" : "progress_thread=1", NULL);
 		fabric_clock_start(w.fabric, 50);
-		call(&to[0], &w, 0, false, 1, 1, 100);
+		call(&to[0], &w, 0, false, 1, 1, 100, 0);
 		usleep(seed % 2 ? 1000 : 0);
-		call(&to[1], &w, 0, false, 1, 2, 90000);
-		call(&from[1], &w, 1, true, 0, 2, 90000);
+		call(&to[1], &w, 0, false, 1, 2, 90000, 0);
+		call(&from[1], &w, 1, true, 0, 2, 90000, 0);
 		assert_int_equal(ended(&to[1]), 0);
 		assert_text(to[1].m.at, 2, 90000);
-		call(&from[0], &w, 1, true, 0, 1, 100);
+		call(&from[0], &w, 1, true, 0, 1, 100, 0);
 		assert_int_equal(ended(&to[0]), 0);
 		assert_text(to[0].m.at, 1, 100);
 		for (int i = 0; i < 2; i++) {
@@ -282,8 +284,8 @@ static void deaths(void **state)
 		cfg.net.size = 3;
 		begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
 		fabric_clock_start(w.fabric, 50);
-		call(&mine, &w, 0, seed % 2, 1, 5, bytes);
-		call(&other, &w, 1, !(seed % 2), 0, 5, bytes);
+		call(&mine, &w, 0, seed % 2, 1, 5, bytes, 0);
+		call(&other, &w, 1, !(seed % 2), 0, 5, bytes, 0);
 		usleep((unsigned)(seed * 60));
 		fabric_kill(w.fabric, 1, seed % 5 == 0);
 		if (ended(&mine))
@@ -361,11 +363,34 @@ static void gone_meanwhile(void **state)
 		}
 }
 
+/* The layer has no region for us: what comes is staged all the same, and who sends asks again. */
+static void never_a_region(void **state)
+{
+	(void)state;
+	for (int kind = 1; kind < 4; kind++) {
+		struct caller from, to;
+		struct world w;
+
+		begin(&w, calm(2, 512), "spin_us=0", "yield_us=0", "psl=4000", NULL);
+		fabric_clock_start(w.fabric, 50);
+		call(&to, &w, 0, false, 1, 5, sizes[kind], 1u << 20);
+		call(&from, &w, 1, true, 0, 5, sizes[kind], 100);
+		assert_int_equal(ended(&to), 0);
+		assert_int_equal(ended(&from), 0);
+		assert_int_equal(to.m.regions, 0);
+		assert_text(to.m.at, 5, sizes[kind]);
+		assert_int_equal(from.m.refuse, 0);
+		caller_free(&from);
+		caller_free(&to);
+		end(&w);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(both_sides), cmocka_unit_test(refused),
 	cmocka_unit_test(staged),     cmocka_unit_test(no_region_without_room),
 	cmocka_unit_test(another_polls), cmocka_unit_test(deaths),
-	cmocka_unit_test(gone_meanwhile),
+	cmocka_unit_test(gone_meanwhile), cmocka_unit_test(never_a_region),
 };
 
 int main(void)
