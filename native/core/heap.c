@@ -30,7 +30,7 @@ static void heap_wake_owner(struct request *r)
 int heap_want(struct request *r)
 {
 	heap_wake_owner(r);
-	return -EAGAIN;
+	return HEAP_ABSENT;
 }
 
 char *heap_stage(struct request *r)

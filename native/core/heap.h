@@ -8,6 +8,8 @@
  * region open *and* holds the core's lock.  Whoever else has something for it stages it, or leaves it, and wakes that thread.
  * The caller holds the lock.
  */
+#include <errno.h>
+
 #include "core/core.h"
 
 /* Most bytes that one region moves before it is closed: a copy of some ten microseconds. */
@@ -20,7 +22,10 @@ static inline char *heap_address(const struct request *r)
 	return r->base[0];
 }
 
-/* There is room for a piece of r, a send whose memory is out of reach: its owner is to come. -EAGAIN */
+/* What a send returns whose memory is out of reach though there is room for it: only this one waits, not the peer. */
+#define HEAP_ABSENT (-EINPROGRESS)
+
+/* There is room for a piece of r, a send whose memory is out of reach: its owner is to come. HEAP_ABSENT */
 int heap_want(struct request *r);
 
 /* Brings what has arrived for r (a receive) to its memory, or to the stage. */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "core/complete.h"
 #include "core/flow.h"
+#include "core/heap.h"
 #include "core/recv.h"
 #include "core/send.h"
 #include "core/wait.h"
@@ -148,15 +149,23 @@ static int peer_flush_sends(struct peer *p, int *sent)
 	return 0;
 }
 
+/* HEAP_ABSENT: all that are left wait for their owners. */
 static int peer_flush_streams(struct peer *p, int *sent)
 {
+	const struct request *absent = NULL; /* the first of those that do, since one went on */
+
 	while (!list_empty(&p->streams) && *sent < PEER_FLUSH_MAX) {
 		struct request *r = LIST_ITEM(p->streams.next, struct request, link);
-		int rc = send_stream(r);
+		int rc = r == absent ? HEAP_ABSENT : send_stream(r);
 
-		if (rc < 0)
+		if (r == absent || (rc < 0 && rc != HEAP_ABSENT))
 			return rc;
-		(*sent)++;
+		if (rc == 0) {
+			absent = NULL;
+			(*sent)++;
+		} else if (!absent) {
+			absent = r;
+		}
 		if (r->state == REQ_STREAMING) { /* next one's turn */
 			list_remove(&r->link);
 			list_append(&p->streams, &r->link);
@@ -165,20 +174,20 @@ static int peer_flush_streams(struct peer *p, int *sent)
 	return 0;
 }
 
-/* Sends and streams take turns in going first, so that neither fills the ring for good. */
+/* Sends and streams take turns in going first, so that neither fills the ring for good; nor does either wait for an
+ * owner of the other's. */
 static int peer_flush_payload(struct peer *p, int *sent)
 {
-	int rc;
+	int rc, then;
 
 	if (list_empty(&p->streams))
 		return peer_flush_sends(p, sent);
 	p->streams_first = !p->streams_first;
-	if (p->streams_first) {
-		rc = peer_flush_streams(p, sent);
-		return rc ? rc : peer_flush_sends(p, sent);
-	}
-	rc = peer_flush_sends(p, sent);
-	return rc ? rc : peer_flush_streams(p, sent);
+	rc = p->streams_first ? peer_flush_streams(p, sent) : peer_flush_sends(p, sent);
+	if (rc && rc != HEAP_ABSENT)
+		return rc;
+	then = p->streams_first ? peer_flush_sends(p, sent) : peer_flush_streams(p, sent);
+	return then ? then : rc;
 }
 
 static int peer_flush_bye(struct peer *p, int *sent)
@@ -222,7 +231,7 @@ int peer_flush(struct peer *p)
 		rc = peer_flush_payload(p, &sent);
 	if (rc == 0)
 		rc = peer_flush_bye(p, &sent);
-	if (rc < 0 && rc != -EAGAIN) {
+	if (rc < 0 && rc != -EAGAIN && rc != HEAP_ABSENT) {
 		peer_doom(p, rc);
 		rc = -EAGAIN;
 	}

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -57,16 +58,24 @@ static void *caller_main(void *arg)
 	return NULL;
 }
 
-static void call(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes,
-		 unsigned refuse)
+static void call_prepare(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
 {
 	*c = (struct caller){ .ep = w->ep[rank], .send = send, .peer = peer, .tag = tag, .bytes = bytes,
 			      .user = (uint64_t)tag };
 	moving_init(&c->m, send ? text_of(c->user, bytes).bytes : calloc(1, bytes + 1), bytes, (uint64_t)tag + 7);
-	c->m.refuse = refuse;
 	c->m.on_enter = needs_lock;
 	c->m.arg = c;
+}
+
+static void call_start(struct caller *c)
+{
 	assert_int_equal(pthread_create(&c->thread, NULL, caller_main, c), 0);
+}
+
+static void call(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
+{
+	call_prepare(c, w, rank, send, peer, tag, bytes);
+	call_start(c);
 }
 
 static int ended(struct caller *c)
@@ -101,11 +110,11 @@ static void both_sides(void **state)
 		begin(&w, timed(seed), "spin_us=0", "yield_us=0", "psl=4000", NULL);
 		fabric_clock_start(w.fabric, 50);
 		if (seed & 8)
-			call(&to, &w, 0, false, seed & 16 ? 1 : IBVX_ANY_SOURCE, 5, bytes, 0);
-		call(&from, &w, 1, true, 0, 5, bytes, 0);
+			call(&to, &w, 0, false, seed & 16 ? 1 : IBVX_ANY_SOURCE, 5, bytes);
+		call(&from, &w, 1, true, 0, 5, bytes);
 		if (!(seed & 8)) {
 			usleep(500);
-			call(&to, &w, 0, false, 1, 5, bytes, 0);
+			call(&to, &w, 0, false, 1, 5, bytes);
 		}
 		assert_int_equal(ended(&to), 0);
 		assert_int_equal(to.status.body_bytes, bytes);
@@ -218,7 +227,7 @@ static void no_region_without_room(void **state)
 	cfg.ops = &fake_plain_ops;
 	begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
 	fabric_clock_start(w.fabric, 50);
-	call(&from, &w, 1, true, 0, 5, 60000, 0);
+	call(&from, &w, 1, true, 0, 5, 60000);
 	memset(t.bytes, 0, t.len);
 	recv = take(&w, 0, 1, 5, t.bytes, t.len);
 	do {
@@ -251,13 +260,13 @@ static void another_polls(void **state)
 		begin(&w, timed(seed), "spin_us=0", "yield_us=0", "psl=4000",
 		      seed % 3 ? "progress_thread=0" : "progress_thread=1", NULL);
 		fabric_clock_start(w.fabric, 50);
-		call(&to[0], &w, 0, false, 1, 1, 100, 0);
+		call(&to[0], &w, 0, false, 1, 1, 100);
 		usleep(seed % 2 ? 1000 : 0);
-		call(&to[1], &w, 0, false, 1, 2, 90000, 0);
-		call(&from[1], &w, 1, true, 0, 2, 90000, 0);
+		call(&to[1], &w, 0, false, 1, 2, 90000);
+		call(&from[1], &w, 1, true, 0, 2, 90000);
 		assert_int_equal(ended(&to[1]), 0);
 		assert_text(to[1].m.at, 2, 90000);
-		call(&from[0], &w, 1, true, 0, 1, 100, 0);
+		call(&from[0], &w, 1, true, 0, 1, 100);
 		assert_int_equal(ended(&to[0]), 0);
 		assert_text(to[0].m.at, 1, 100);
 		for (int i = 0; i < 2; i++) {
@@ -284,8 +293,8 @@ static void deaths(void **state)
 		cfg.net.size = 3;
 		begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
 		fabric_clock_start(w.fabric, 50);
-		call(&mine, &w, 0, seed % 2, 1, 5, bytes, 0);
-		call(&other, &w, 1, !(seed % 2), 0, 5, bytes, 0);
+		call(&mine, &w, 0, seed % 2, 1, 5, bytes);
+		call(&other, &w, 1, !(seed % 2), 0, 5, bytes);
 		usleep((unsigned)(seed * 60));
 		fabric_kill(w.fabric, 1, seed % 5 == 0);
 		if (ended(&mine))
@@ -373,8 +382,12 @@ static void never_a_region(void **state)
 
 		begin(&w, calm(2, 512), "spin_us=0", "yield_us=0", "psl=4000", NULL);
 		fabric_clock_start(w.fabric, 50);
-		call(&to, &w, 0, false, 1, 5, sizes[kind], 1u << 20);
-		call(&from, &w, 1, true, 0, 5, sizes[kind], 100);
+		call_prepare(&to, &w, 0, false, 1, 5, sizes[kind]);
+		to.m.refuse = 1u << 20;
+		call_start(&to);
+		call_prepare(&from, &w, 1, true, 0, 5, sizes[kind]);
+		from.m.refuse = 100;
+		call_start(&from);
 		assert_int_equal(ended(&to), 0);
 		assert_int_equal(ended(&from), 0);
 		assert_int_equal(to.m.regions, 0);
@@ -386,11 +399,64 @@ static void never_a_region(void **state)
 	}
 }
 
+/* The second region of a call is held up, as by a collection. */
+static atomic_int held;
+
+static void hold_second(struct moving *m, void *arg)
+{
+	(void)arg;
+	if (m->regions != 1)
+		return;
+	atomic_store(&held, 1);
+	while (atomic_load(&held) == 1)
+		usleep(100);
+}
+
+/* A stream from a heap waits for its owner: the peer's other streams do not. */
+static void streams_pass(void **state)
+{
+	struct text t = text_of(2, 60000);
+	struct world_config cfg = calm(2, 512);
+	static char mem[2][60000];
+	struct caller from;
+	struct world w;
+	ibvx_req recv[2], send;
+
+	(void)state;
+	cfg.ops = &fake_plain_ops;
+	begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
+	fabric_clock_start(w.fabric, 50);
+	recv[0] = take(&w, 0, 1, 5, mem[0], sizeof(mem[0]));
+	call_prepare(&from, &w, 1, true, 0, 5, 60000);
+	from.m.on_enter = hold_second;
+	call_start(&from);
+	for (int i = 0; i < 10000 && atomic_load(&held) == 0; i++) {
+		world_turn(&w, 1);
+		usleep(100);
+	}
+	assert_int_equal(atomic_load(&held), 1);
+	recv[1] = take(&w, 0, 1, 6, mem[1], sizeof(mem[1]));
+	send = put(&w, 1, 0, 6, t, 2, false);
+	settle(&w);
+	assert_int_equal(ibvx_test(w.ep[0], &recv[1], NULL), 1);
+	assert_int_equal(ibvx_test(w.ep[1], &send, NULL), 1);
+	assert_int_equal(ibvx_test(w.ep[0], &recv[0], NULL), 0);
+	assert_text(mem[1], 2, 60000);
+	atomic_store(&held, 2);
+	assert_int_equal(finish(&w, 0, &recv[0], NULL), 0);
+	assert_int_equal(ended(&from), 0);
+	assert_text(mem[0], 5, 60000);
+	caller_free(&from);
+	text_free(t);
+	end(&w);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(both_sides), cmocka_unit_test(refused),
 	cmocka_unit_test(staged),     cmocka_unit_test(no_region_without_room),
 	cmocka_unit_test(another_polls), cmocka_unit_test(deaths),
 	cmocka_unit_test(gone_meanwhile), cmocka_unit_test(never_a_region),
+	cmocka_unit_test(streams_pass),
 };
 
 int main(void)
