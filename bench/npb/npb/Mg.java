@@ -6,8 +6,9 @@ import java.util.Arrays;
 /**
  * MG: V-cycles of a multigrid method for a Poisson problem on a periodic cube, charged +1 at ten points and -1 at ten.
  *
- * <p>The ranks form a box of up to 2 x 2 x 2 blocks.  Each rank exchanges the faces of its block with its neighbours
- * along one axis after the other, after each stencil, on each level down to a cube of 2 points a side.
+ * <p>The ranks form a box of blocks.  Each rank exchanges the faces of its block with its neighbours along one axis after
+ * the other, after each stencil, on each level on which every rank has a point.  With more than 2 x 2 x 2 ranks there are
+ * levels below that: they are gathered and made by every rank, which costs less than their messages would.
  */
 final class Mg implements Kernel {
 	private static final int[] SIDE = {32, 128, 256, 256, 512};
@@ -19,8 +20,6 @@ final class Mg implements Kernel {
 	private static final double[] SMOOTHER_SMALL = {-3.0 / 8, 1.0 / 32, -1.0 / 64, 0};
 	private static final double[] SMOOTHER_LARGE = {-3.0 / 17, 1.0 / 33, -1.0 / 61, 0};
 	private static final int AXES = 3;
-	/** A cube of two points a side is the coarsest level, and each rank has to have one of them. */
-	private static final int MAX_RANKS = 8;
 	private static final int CHARGES = 10;
 	private static final int TAG = 300;
 
@@ -36,10 +35,12 @@ final class Mg implements Kernel {
 	private final int[] above = new int[AXES];
 
 	private final int top; // level k has 2 << k points a side
+	private final int lowestSplit; // below, each rank has the whole level
 	private MgBlock[] block;
 	private double[][] u;
 	private double[][] r;
 	private double[] v;
+	private MgWhole whole; // of the lowest split level, if there are levels below
 	private double[] down;
 	private double[] up;
 	private double[] fromBelow;
@@ -56,8 +57,6 @@ final class Mg implements Kernel {
 		top = Integer.numberOfTrailingZeros(side) - 1;
 
 		int log2 = UsageException.log2OfRanks("MG", comm.size);
-		if (comm.size > MAX_RANKS)
-			throw new UsageException("MG runs on up to " + MAX_RANKS + " ranks, not on " + comm.size);
 		int log2First = log2 / 3;
 		int log2Second = (log2 - log2First) / 2;
 		ranks[0] = 1 << log2First;
@@ -71,6 +70,11 @@ final class Mg implements Kernel {
 			above[axis] = first + (here[axis] + 1) % ranks[axis] * stride;
 			stride *= ranks[axis];
 		}
+		int most = Math.max(ranks[0], Math.max(ranks[1], ranks[2])); // at least two points of the finest level each
+		if (2 * most > side)
+			throw new UsageException("MG of class " + problem + " runs on up to " + side / 2 * (side / 2) * (side / 2)
+				+ " ranks, not on " + comm.size);
+		lowestSplit = Math.max(0, Integer.numberOfTrailingZeros(most) - 1);
 	}
 
 	@Override
@@ -95,14 +99,19 @@ final class Mg implements Kernel {
 		r = new double[top + 1][];
 		for (int k = 0; k <= top; k++) {
 			int n = 2 << k;
-			block[k] = new MgBlock(n / ranks[0], n / ranks[1], n / ranks[2]);
+			block[k] = k < lowestSplit ? new MgBlock(n, n, n) : new MgBlock(n / ranks[0], n / ranks[1], n / ranks[2]);
 			u[k] = new double[block[k].length];
 			r[k] = new double[block[k].length];
 		}
 		v = new double[block[top].length];
+		if (lowestSplit > 0)
+			whole = new MgWhole(comm, 2 << lowestSplit, ranks, here);
 		int face = 0;
-		for (int axis = 0; axis < AXES; axis++)
+		for (int axis = 0; axis < AXES; axis++) {
 			face = Math.max(face, block[top].face(axis));
+			if (lowestSplit > 0)
+				face = Math.max(face, block[lowestSplit - 1].face(axis));
+		}
 		down = new double[face];
 		up = new double[face];
 		fromBelow = new double[face];
@@ -137,7 +146,10 @@ final class Mg implements Kernel {
 
 	private void cycle() {
 		for (int k = top; k > 0; k--) {
-			block[k].restrict(r[k], block[k - 1], r[k - 1]);
+			if (k == lowestSplit)
+				whole.restrict(block[k], r[k], block[k - 1], r[k - 1]);
+			else
+				block[k].restrict(r[k], block[k - 1], r[k - 1]);
 			faces(k - 1, r[k - 1]);
 		}
 		Arrays.fill(u[0], 0);
@@ -145,7 +157,10 @@ final class Mg implements Kernel {
 		for (int k = 1; k <= top; k++) {
 			if (k < top)
 				Arrays.fill(u[k], 0);
-			block[k].interpolate(block[k - 1], u[k - 1], u[k]);
+			if (k == lowestSplit)
+				whole.interpolate(block[k - 1], u[k - 1], block[k], u[k]);
+			else
+				block[k].interpolate(block[k - 1], u[k - 1], u[k]);
 			residual(k, k < top ? r[k] : v);
 			smooth(k);
 		}
@@ -166,11 +181,8 @@ final class Mg implements Kernel {
 		MgBlock b = block[k];
 		for (int axis = 0; axis < AXES; axis++) {
 			int last = b.extent(axis) - 1;
-			if (ranks[axis] == 1) {
-				b.get(grid, axis, 1, down);
-				b.put(grid, axis, last, down);
-				b.get(grid, axis, last - 1, up);
-				b.put(grid, axis, 0, up);
+			if (ranks[axis] == 1 || k < lowestSplit) {
+				b.wrap(grid, axis, down);
 				continue;
 			}
 			b.get(grid, axis, 1, down);

@@ -131,7 +131,6 @@ final class MgBlock {
 		}
 	}
 
-
 	private static void spread(double[] from, int o, double[] u, int to, int count, double between, double at) {
 		for (int i = 0; i < count - 1; i++) {
 			u[to + 2 * i] += at * from[o + i];
@@ -195,9 +194,17 @@ final class MgBlock {
 		}
 	}
 
+	/** Fills the layer around across an axis from the opposite side; {@code face} is scratch. */
+	void wrap(double[] u, int axis, double[] face) {
+		int last = extent(axis) - 1;
+		get(u, axis, 1, face);
+		put(u, axis, last, face);
+		get(u, axis, last - 1, face);
+		put(u, axis, 0, face);
+	}
+
 	/** Points along an axis, with the layer around. */
 	int extent(int axis) {
 		return axis == 0 ? m1 : axis == 1 ? m2 : m3;
 	}
-
 }
