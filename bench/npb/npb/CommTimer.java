@@ -19,21 +19,31 @@ final class CommTimer {
 	private final Intracomm world;
 	private final double[] one = new double[1];
 	private final double[] oneResult = new double[1];
-	private long spentNs;
+	private final long[] spentNs; // shared with parts
 
 	CommTimer(Intracomm world) {
+		this(world, new long[1]);
+	}
+
+	private CommTimer(Intracomm world, long[] spentNs) {
 		this.world = world;
+		this.spentNs = spentNs;
 		rank = world.Rank();
 		size = world.Size();
 	}
 
+	/** Those of the ranks that give the same number, in the same order; their time counts here too. Collective. */
+	CommTimer part(int number) {
+		return new CommTimer(world.Split(number, rank), spentNs);
+	}
+
 	void reset() {
-		spentNs = 0;
+		spentNs[0] = 0;
 	}
 
 	/** Seconds spent in communication since {@link #reset}. */
 	double seconds() {
-		return spentNs * 1e-9;
+		return spentNs[0] * 1e-9;
 	}
 
 	void barrier() {
@@ -41,7 +51,7 @@ final class CommTimer {
 			return;
 		long start = System.nanoTime();
 		world.Barrier();
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/** The sum of what all ranks give, on all ranks. */
@@ -60,7 +70,7 @@ final class CommTimer {
 		long start = System.nanoTime();
 		one[0] = value;
 		world.Allreduce(one, 0, oneResult, 0, 1, MPI.DOUBLE, op);
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 		return oneResult[0];
 	}
 
@@ -73,7 +83,7 @@ final class CommTimer {
 		long start = System.nanoTime();
 		// Offsets other than 0 are broken in the reductions of MPJ Express 0.44.
 		world.Allreduce(values, 0, result, 0, count, MPI.DOUBLE, MPI.SUM);
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/** As for double. */
@@ -84,7 +94,7 @@ final class CommTimer {
 		}
 		long start = System.nanoTime();
 		world.Allreduce(values, 0, result, 0, count, MPI.INT, MPI.SUM);
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/** Sends to a partner that does the same, and receives what it sends. */
@@ -93,7 +103,7 @@ final class CommTimer {
 		Request receive = world.Irecv(in, inOffset, inCount, MPI.DOUBLE, partner, tag);
 		world.Send(out, outOffset, outCount, MPI.DOUBLE, partner, tag);
 		receive.Wait();
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/**
@@ -108,14 +118,14 @@ final class CommTimer {
 		world.Send(down, 0, count, MPI.DOUBLE, below, tag + 1);
 		low.Wait();
 		high.Wait();
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/** {@code count} numbers for each rank, in the order of ranks. */
 	void alltoall(double[] out, double[] in, int count) {
 		long start = System.nanoTime();
 		world.Alltoall(out, 0, count, MPI.DOUBLE, in, 0, count, MPI.DOUBLE);
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/** As for double. */
@@ -126,7 +136,7 @@ final class CommTimer {
 		}
 		long start = System.nanoTime();
 		world.Alltoall(out, 0, count, MPI.INT, in, 0, count, MPI.INT);
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/** A count and a place for each rank. */
@@ -137,14 +147,14 @@ final class CommTimer {
 		}
 		long start = System.nanoTime();
 		world.Alltoallv(out, 0, outCounts, outPlaces, MPI.INT, in, 0, inCounts, inPlaces, MPI.INT);
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/** Everybody's {@code count} numbers, in the order of ranks. */
 	void allgather(double[] mine, double[] all, int count) {
 		long start = System.nanoTime();
 		world.Allgather(mine, 0, count, MPI.DOUBLE, all, 0, count, MPI.DOUBLE);
-		spentNs += System.nanoTime() - start;
+		spentNs[0] += System.nanoTime() - start;
 	}
 
 	/** Sends the last rank-ordered value up: each rank gets that of the rank below; rank 0 gets {@code first}. */

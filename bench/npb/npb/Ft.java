@@ -7,6 +7,9 @@ package npb;
  * <p>In space each rank has a slab of z, in Fourier space one of y; from everybody to everybody in between.  A slab
  * is one array of planes of constant z, first the real parts of a plane, then the imaginary ones, x running fastest.
  * So what one rank has for another in Fourier space is contiguous, and only the slabs in space are packed.
+ *
+ * <p>More ranks than planes form a grid: each slab is cut, in space along y and otherwise along x, among the ranks of a
+ * row, and one more exchange goes on within the rows, between the transforms along x and along y.
  */
 final class Ft implements Kernel {
 	private static final int[][] SIDES = {{64, 64, 64}, {128, 128, 32}, {256, 256, 128}, {512, 256, 256},
@@ -17,6 +20,8 @@ final class Ft implements Kernel {
 	private static final int POINTS = 1024;
 	/** Transforms at once. */
 	private static final int MANY = 16;
+	/** How many ranks a row of the grid has, where that is not to be chosen here. */
+	private static final String GRID = "npb.ft.row";
 
 	private final CommTimer comm;
 	private final int nx;
@@ -24,14 +29,22 @@ final class Ft implements Kernel {
 	private final int nz;
 	private final int iterations;
 	private final double[] expected;
+	/** In space: all x, yOwn of y, zHere of z; in between xHere, all y, zHere; in Fourier space xHere, yHere, all z. */
+	private final int xHere;
+	private final int yOwn;
 	private final int yHere;
 	private final int zHere;
+	private final int inRow; // place of this rank in its row, and of the row
+	private final int rowHere;
+	private final CommTimer row;
+	private final CommTimer column; // the ranks with the same place in their rows
 
 	private double[] space;
 	private double[] packed;
 	private double[] frequencies;
 	private double[] work;
 	private double[] decay;
+	private double[] line;
 	private Fft alongX;
 	private Fft alongY;
 	private Fft alongZ;
@@ -48,12 +61,24 @@ final class Ft implements Kernel {
 		iterations = ITERATIONS[problem.ordinal()];
 		expected = FtValues.of(problem);
 		UsageException.log2OfRanks("FT", comm.size);
-		int most = Math.min(ny, nz);
-		if (comm.size > most)
-			throw new UsageException("FT of class " + problem + " runs on up to " + most + " ranks, not on " + comm.size);
-		yHere = ny / comm.size;
-		zHere = nz / comm.size;
-		if (2L * nx * ny * zHere > Integer.MAX_VALUE)
+		int rows = Math.min(comm.size, Math.min(ny, nz));
+		int wide = Integer.getInteger(GRID, comm.size / rows);
+		int widest = Math.min(nx, ny) / MANY;
+		if (wide > widest)
+			throw new UsageException("FT of class " + problem + " runs on up to " + widest * Math.min(ny, nz)
+				+ " ranks, at most " + widest + " in a row, not on " + comm.size + " in rows of " + wide);
+		if (wide < 1 || comm.size % wide != 0 || comm.size / wide > Math.min(ny, nz))
+			throw new UsageException(GRID + " = " + wide + " does not fit " + comm.size + " ranks");
+		rows = comm.size / wide;
+		inRow = comm.rank % wide;
+		rowHere = comm.rank / wide;
+		row = wide > 1 ? comm.part(rowHere) : null;
+		column = wide > 1 ? comm.part(inRow) : comm;
+		xHere = nx / wide;
+		yOwn = ny / wide;
+		yHere = ny / rows;
+		zHere = nz / rows;
+		if (2L * nx * yOwn * zHere > Integer.MAX_VALUE)
 			throw new UsageException("FT of class " + problem + " does not fit " + comm.size + " ranks");
 	}
 
@@ -74,12 +99,13 @@ final class Ft implements Kernel {
 
 	@Override
 	public void prepare() {
-		int length = 2 * nx * ny * zHere;
+		int length = 2 * nx * yOwn * zHere;
 		space = new double[length];
 		packed = comm.size > 1 ? new double[length] : null;
 		frequencies = new double[length];
 		work = new double[length];
 		decay = new double[length / 2];
+		line = new double[2 * nx];
 		alongX = new Fft(nx, MANY);
 		alongY = new Fft(ny, MANY);
 		alongZ = new Fft(nz, MANY);
@@ -108,16 +134,16 @@ final class Ft implements Kernel {
 
 	/** The random field, and by what each frequency shrinks in one step. */
 	private void start() {
-		int plane = nx * ny;
-		double[] row = new double[2 * nx];
+		int plane = nx * yOwn;
 		for (int z = 0; z < zHere; z++) {
-			NpbRandom random = NpbRandom.after(NpbRandom.SEED, 2L * plane * (comm.rank * zHere + z));
-			for (int y = 0; y < ny; y++) {
-				random.fill(row, 0, row.length);
+			long lines = (rowHere * zHere + z) * (long) ny + inRow * yOwn;
+			NpbRandom random = NpbRandom.after(NpbRandom.SEED, 2L * nx * lines);
+			for (int y = 0; y < yOwn; y++) {
+				random.fill(line, 0, line.length);
 				int o = 2 * z * plane + y * nx;
 				for (int x = 0; x < nx; x++) {
-					space[o + x] = row[2 * x];
-					space[o + plane + x] = row[2 * x + 1];
+					space[o + x] = line[2 * x];
+					space[o + plane + x] = line[2 * x + 1];
 				}
 			}
 		}
@@ -125,9 +151,9 @@ final class Ft implements Kernel {
 		int at = 0;
 		for (int z = 0; z < nz; z++) {
 			for (int y = 0; y < yHere; y++) {
-				double others = square(z, nz) + square(comm.rank * yHere + y, ny);
-				for (int x = 0; x < nx; x++)
-					decay[at++] = Math.exp(factor * (square(x, nx) + others));
+				double others = square(z, nz) + square(rowHere * yHere + y, ny);
+				for (int x = 0; x < xHere; x++)
+					decay[at++] = Math.exp(factor * (square(inRow * xHere + x, nx) + others));
 			}
 		}
 	}
@@ -141,24 +167,58 @@ final class Ft implements Kernel {
 	/** frequencies = the transform of space. */
 	private void forward() {
 		rows(space, -1);
-		columns(alongY, space, zHere, 2 * nx * ny, nx * ny, nx, nx, -1);
+		if (row != null)
+			cutAlongX();
+		columns(alongY, space, zHere, 2 * xHere * ny, xHere * ny, xHere, xHere, -1);
 		if (comm.size == 1) {
 			System.arraycopy(space, 0, frequencies, 0, space.length);
 		} else {
-			int run = nx * yHere;
+			int run = xHere * yHere;
 			int to = 0;
-			for (int k = 0; k < comm.size; k++) {
+			for (int k = 0; k < column.size; k++) {
 				for (int half = 0; half < 2 * zHere; half++, to += run)
-					System.arraycopy(space, half * nx * ny + k * run, packed, to, run);
+					System.arraycopy(space, half * xHere * ny + k * run, packed, to, run);
 			}
-			comm.alltoall(packed, frequencies, packed.length / comm.size);
+			column.alltoall(packed, frequencies, packed.length / column.size);
 		}
-		columns(alongZ, frequencies, 1, 0, nx * yHere, 2 * nx * yHere, nx * yHere, -1);
+		columns(alongZ, frequencies, 1, 0, xHere * yHere, 2 * xHere * yHere, xHere * yHere, -1);
+	}
+
+	/** From lines of all x to planes of xHere; uses the work array. */
+	private void cutAlongX() {
+		int to = 0;
+		for (int k = 0; k < row.size; k++) {
+			for (int line = 0; line < 2 * zHere * yOwn; line++, to += xHere)
+				System.arraycopy(space, line * nx + k * xHere, packed, to, xHere);
+		}
+		row.alltoall(packed, work, packed.length / row.size);
+		int run = xHere * yOwn;
+		int from = 0;
+		for (int k = 0; k < row.size; k++) {
+			for (int half = 0; half < 2 * zHere; half++, from += run)
+				System.arraycopy(work, from, space, half * xHere * ny + k * run, run);
+		}
+	}
+
+	/** The reverse. */
+	private void joinAlongX() {
+		int run = xHere * yOwn;
+		int to = 0;
+		for (int k = 0; k < row.size; k++) {
+			for (int half = 0; half < 2 * zHere; half++, to += run)
+				System.arraycopy(space, half * xHere * ny + k * run, packed, to, run);
+		}
+		row.alltoall(packed, work, packed.length / row.size);
+		int from = 0;
+		for (int k = 0; k < row.size; k++) {
+			for (int line = 0; line < 2 * zHere * yOwn; line++, from += xHere)
+				System.arraycopy(work, from, space, line * nx + k * xHere, xHere);
+		}
 	}
 
 	/** One step in time, also copied into the work array. */
 	private void evolve() {
-		int run = nx * yHere;
+		int run = xHere * yHere;
 		for (int z = 0; z < nz; z++) {
 			shrink(frequencies, work, decay, 2 * z * run, z * run, run);
 			shrink(frequencies, work, decay, (2 * z + 1) * run, z * run, run);
@@ -173,21 +233,23 @@ final class Ft implements Kernel {
 
 	/** space = the inverse transform of the work array. */
 	private void inverse() {
-		columns(alongZ, work, 1, 0, nx * yHere, 2 * nx * yHere, nx * yHere, 1);
+		columns(alongZ, work, 1, 0, xHere * yHere, 2 * xHere * yHere, xHere * yHere, 1);
 		if (comm.size == 1) {
 			double[] t = space;
 			space = work;
 			work = t;
 		} else {
-			comm.alltoall(work, packed, packed.length / comm.size);
-			int run = nx * yHere;
+			column.alltoall(work, packed, packed.length / column.size);
+			int run = xHere * yHere;
 			int from = 0;
-			for (int k = 0; k < comm.size; k++) {
+			for (int k = 0; k < column.size; k++) {
 				for (int half = 0; half < 2 * zHere; half++, from += run)
-					System.arraycopy(packed, from, space, half * nx * ny + k * run, run);
+					System.arraycopy(packed, from, space, half * xHere * ny + k * run, run);
 			}
 		}
-		columns(alongY, space, zHere, 2 * nx * ny, nx * ny, nx, nx, 1);
+		columns(alongY, space, zHere, 2 * xHere * ny, xHere * ny, xHere, xHere, 1);
+		if (row != null)
+			joinAlongX();
 		rows(space, 1);
 	}
 
@@ -195,9 +257,9 @@ final class Ft implements Kernel {
 	private void rows(double[] a, int sign) {
 		Fft fft = alongX;
 		int many = fft.many();
-		int imaginary = nx * ny;
+		int imaginary = nx * yOwn;
 		for (int z = 0; z < zHere; z++) {
-			for (int y = 0; y < ny; y += many) {
+			for (int y = 0; y < yOwn; y += many) {
 				int o = 2 * z * imaginary + y * nx;
 				gather(a, o, fft.re, nx, many);
 				gather(a, o + imaginary, fft.im, nx, many);
@@ -253,18 +315,19 @@ final class Ft implements Kernel {
 	}
 
 	private void checksum(int iteration) {
-		int plane = nx * ny;
+		int plane = nx * yOwn;
 		double re = 0;
 		double im = 0;
 		for (int j = 1; j <= POINTS; j++) {
-			int z = 5 * j % nz - comm.rank * zHere;
-			if (z < 0 || z >= zHere)
+			int z = 5 * j % nz - rowHere * zHere;
+			int y = 3 * j % ny - inRow * yOwn;
+			if (z < 0 || z >= zHere || y < 0 || y >= yOwn)
 				continue;
-			int at = 2 * z * plane + 3 * j % ny * nx + j % nx;
+			int at = 2 * z * plane + y * nx + j % nx;
 			re += space[at];
 			im += space[at + plane];
 		}
-		double scale = 1.0 / ((double) plane * nz);
+		double scale = 1.0 / ((double) nx * ny * nz);
 		sum[0] = re * scale;
 		sum[1] = im * scale;
 		comm.sum(sum, total, 2);
