@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 #undef xdev_ibvdev_Native_ABI
-#define xdev_ibvdev_Native_ABI 1L
+#define xdev_ibvdev_Native_ABI 2L
 #undef xdev_ibvdev_Native_RESULT_SOURCE
 #define xdev_ibvdev_Native_RESULT_SOURCE 0L
 #undef xdev_ibvdev_Native_RESULT_TAG
@@ -23,8 +23,6 @@ extern "C" {
 #define xdev_ibvdev_Native_RESULT_BODY 32L
 #undef xdev_ibvdev_Native_RESULT_BYTES
 #define xdev_ibvdev_Native_RESULT_BYTES 40L
-#undef xdev_ibvdev_Native_TYPE_UNDEFINED
-#define xdev_ibvdev_Native_TYPE_UNDEFINED 17L
 #undef xdev_ibvdev_Native_EBUSY
 #define xdev_ibvdev_Native_EBUSY 16L
 #undef xdev_ibvdev_Native_ESHUTDOWN
@@ -92,34 +90,34 @@ JNIEXPORT jbyteArray JNICALL Java_xdev_ibvdev_Native_errorText
 /*
  * Class:     xdev_ibvdev_Native
  * Method:    send
- * Signature: (JLjava/nio/ByteBuffer;JI[BIII)I
+ * Signature: (JLjava/nio/ByteBuffer;JIJ[BIII)I
  */
 JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_send
-  (JNIEnv *, jclass, jlong, jobject, jlong, jint, jbyteArray, jint, jint, jint);
+  (JNIEnv *, jclass, jlong, jobject, jlong, jint, jlong, jbyteArray, jint, jint, jint);
 
 /*
  * Class:     xdev_ibvdev_Native
  * Method:    ssend
- * Signature: (JLjava/nio/ByteBuffer;JI[BIII)I
+ * Signature: (JLjava/nio/ByteBuffer;JIJ[BIII)I
  */
 JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_ssend
-  (JNIEnv *, jclass, jlong, jobject, jlong, jint, jbyteArray, jint, jint, jint);
+  (JNIEnv *, jclass, jlong, jobject, jlong, jint, jlong, jbyteArray, jint, jint, jint);
 
 /*
  * Class:     xdev_ibvdev_Native
  * Method:    isend
- * Signature: (JLjava/nio/ByteBuffer;JIJIIII)J
+ * Signature: (JLjava/nio/ByteBuffer;JIJJIIII)J
  */
 JNIEXPORT jlong JNICALL Java_xdev_ibvdev_Native_isend
-  (JNIEnv *, jclass, jlong, jobject, jlong, jint, jlong, jint, jint, jint, jint);
+  (JNIEnv *, jclass, jlong, jobject, jlong, jint, jlong, jlong, jint, jint, jint, jint);
 
 /*
  * Class:     xdev_ibvdev_Native
  * Method:    issend
- * Signature: (JLjava/nio/ByteBuffer;JIJIIII)J
+ * Signature: (JLjava/nio/ByteBuffer;JIJJIIII)J
  */
 JNIEXPORT jlong JNICALL Java_xdev_ibvdev_Native_issend
-  (JNIEnv *, jclass, jlong, jobject, jlong, jint, jlong, jint, jint, jint, jint);
+  (JNIEnv *, jclass, jlong, jobject, jlong, jint, jlong, jlong, jint, jint, jint, jint);
 
 /*
  * Class:     xdev_ibvdev_Native

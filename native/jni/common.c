@@ -43,17 +43,6 @@ int result_put(jlong result, struct ibvx_status *status, int rc)
 	return rc;
 }
 
-/* mpjbuf: byte 0 the type code, bytes 4..7 the count, big-endian whatever the machine. */
-uint64_t envelope_of(const char *head, jint length)
-{
-	uint32_t count;
-
-	if (length < 8)
-		return (uint64_t)xdev_ibvdev_Native_TYPE_UNDEFINED << 32;
-	memcpy(&count, head + 4, sizeof(count));
-	return (uint64_t)(uint8_t)head[0] << 32 | __builtin_bswap32(count);
-}
-
 int copy_open(JNIEnv *env, jbyteArray array, struct copy *copy)
 {
 	jsize length = array ? (*env)->GetArrayLength(env, array) : 0;

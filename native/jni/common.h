@@ -37,10 +37,6 @@ static inline char *memory_at(JNIEnv *env, jobject buffer, jlong offset)
  * back, or -EMSGSIZE for a body that no Java array can hold. */
 int result_put(jlong result, struct ibvx_status *status, int rc);
 
-/* The envelope's user word for a message that starts with an mpjbuf section header: the type code
- * in bits 32..39, the element count in bits 0..31; without one, type UNDEFINED, count 0. */
-uint64_t envelope_of(const char *head, jint length);
-
 /* A private copy of a whole byte[]; small ones live in `room`. */
 struct copy {
 	void *at;

@@ -156,8 +156,8 @@ NATIVE(jbyteArray, errorText)(JNIEnv *env, jclass class)
 	return array_of(env, text, strlen(text));
 }
 
-static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jbyteArray body, jint dest,
-		     jint tag, jint context, blocking_fn *fn)
+static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jlong user, jbyteArray body,
+		     jint dest, jint tag, jint context, blocking_fn *fn)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct copy copy;
@@ -165,8 +165,9 @@ static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint
 	if (!ep)
 		return -ESHUTDOWN;
 	hold_use(env, handle, ep, head, offset, length);
-	const char *at = memory_at(env, head, offset);
-	struct ibvx_sbuf buf = { .head = at, .head_bytes = (size_t)length, .user = envelope_of(at, length) };
+	struct ibvx_sbuf buf = {
+		.head = memory_at(env, head, offset), .head_bytes = (size_t)length, .user = (uint64_t)user
+	};
 	int rc;
 
 	if (!body) {
@@ -181,21 +182,21 @@ static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint
 	return rc;
 }
 
-NATIVE(jint, send)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jbyteArray body,
-		   jint dest, jint tag, jint context)
+NATIVE(jint, send)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user,
+		   jbyteArray body, jint dest, jint tag, jint context)
 {
 	(void)class;
-	return send_now(env, handle, head, offset, length, body, dest, tag, context, ibvx_send);
+	return send_now(env, handle, head, offset, length, user, body, dest, tag, context, ibvx_send);
 }
 
-NATIVE(jint, ssend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jbyteArray body,
-		    jint dest, jint tag, jint context)
+NATIVE(jint, ssend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user,
+		    jbyteArray body, jint dest, jint tag, jint context)
 {
 	(void)class;
-	return send_now(env, handle, head, offset, length, body, dest, tag, context, ibvx_ssend);
+	return send_now(env, handle, head, offset, length, user, body, dest, tag, context, ibvx_ssend);
 }
 
-static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jlong body,
+static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jlong user, jlong body,
 			jint body_length, jint dest, jint tag, jint context, nonblocking_fn *fn)
 {
 	struct ibvx *ep = endpoint_get(handle);
@@ -204,13 +205,12 @@ static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, j
 	if (!ep)
 		return -ESHUTDOWN;
 	hold_use(env, handle, ep, head, offset, length);
-	const char *at = memory_at(env, head, offset);
 	const struct ibvx_sbuf buf = {
-		.head = at,
+		.head = memory_at(env, head, offset),
 		.head_bytes = (size_t)length,
 		.body = (const void *)(intptr_t)body,
 		.body_bytes = (size_t)body_length,
-		.user = envelope_of(at, length),
+		.user = (uint64_t)user,
 	};
 	int rc = fn(ep, &buf, dest, tag, context, &req);
 
@@ -218,18 +218,18 @@ static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, j
 	return rc < 0 ? rc : (jlong)req;
 }
 
-NATIVE(jlong, isend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong body,
-		     jint body_length, jint dest, jint tag, jint context)
+NATIVE(jlong, isend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user,
+		     jlong body, jint body_length, jint dest, jint tag, jint context)
 {
 	(void)class;
-	return send_later(env, handle, head, offset, length, body, body_length, dest, tag, context, ibvx_isend);
+	return send_later(env, handle, head, offset, length, user, body, body_length, dest, tag, context, ibvx_isend);
 }
 
-NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong body,
-		      jint body_length, jint dest, jint tag, jint context)
+NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user,
+		      jlong body, jint body_length, jint dest, jint tag, jint context)
 {
 	(void)class;
-	return send_later(env, handle, head, offset, length, body, body_length, dest, tag, context, ibvx_issend);
+	return send_later(env, handle, head, offset, length, user, body, body_length, dest, tag, context, ibvx_issend);
 }
 
 static struct ibvx_rbuf rbuf_of(JNIEnv *env, jlong handle, struct ibvx *ep, jobject base, jlong offset, jint capacity)

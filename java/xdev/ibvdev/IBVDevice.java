@@ -4,6 +4,7 @@ package xdev.ibvdev;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import mpjbuf.Buffer;
+import mpjbuf.NIOBuffer;
 import mpjbuf.Type;
 import mpjdev.Request;
 import mpjdev.Status;
@@ -22,7 +23,7 @@ import xdev.XDevException;
  * above. A message sent with the tag ANY_TAG (-2) is received by ANY_TAG alone.
  */
 public final class IBVDevice implements Device {
-	private static final Type[] TYPES = new Type[Native.TYPE_UNDEFINED + 1];
+	private static final Type[] TYPES = new Type[Envelope.TYPE_UNDEFINED + 1];
 
 	static {
 		for (int code = 0; code < TYPES.length; code++)
@@ -65,6 +66,7 @@ public final class IBVDevice implements Device {
 			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), rank, Native.size(handle));
 			endpoint = handle;
 			peers = all;
+			NativeOrder.install();
 			return all.all();
 		} finally {
 			if (endpoint != handle)
@@ -141,6 +143,7 @@ public final class IBVDevice implements Device {
 		if (rc == -Native.EBUSY || rc == -Native.ETIMEDOUT)
 			throw Errors.of("finish");
 		peers = Peers.NONE;
+		NativeOrder.remove();
 		pending.abandonAll();
 		if (rc < 0)
 			throw Errors.of("finish");
@@ -149,18 +152,20 @@ public final class IBVDevice implements Device {
 	/** Makes a received message visible in the buffer and the status. */
 	void deliver(Buffer buf, Status status, ResultBlock result) {
 		byte[] body = result.takeBody();
+		((NIOBuffer) buf.getStaticBuffer()).getBuffer().order(Envelope.order(result.envelope()));
 		buf.setSize(result.headBytes());
 		buf.setDynamicBuffer(body);
 		describe(status, result);
 	}
 
 	private Status describe(Status status, ResultBlock result) {
-		int code = result.typeCode();
-		boolean section = code < Native.TYPE_UNDEFINED;
+		long envelope = result.envelope();
+		int code = Envelope.typeCode(envelope);
+		boolean section = code < Envelope.TYPE_UNDEFINED;
 		status.srcID = peers.uuid(result.source());
 		status.tag = result.tag();
-		status.type = TYPES[section ? code : Native.TYPE_UNDEFINED];
-		status.numEls = section ? result.elements() : 0;
+		status.type = TYPES[section ? code : Envelope.TYPE_UNDEFINED];
+		status.numEls = section ? Envelope.elements(envelope) : 0;
 		status.countInBytes = result.headBytes();
 		return status;
 	}
@@ -228,12 +233,13 @@ public final class IBVDevice implements Device {
 		int rank = peers.destination(operation, dest);
 		ByteBuffer memory = Memory.readable(operation, buf);
 		int size = buf.getSize();
+		long user = Envelope.of(memory, buf.offset(), size);
 		byte[] dynamic = Memory.dynamic(buf);
 		long staging = memory.isDirect() ? 0 : Memory.stage(operation, memory, buf.offset(), size);
 		ByteBuffer direct = memory.isDirect() ? memory : null;
 		long offset = direct != null ? buf.offset() : staging;
-		int rc = sync ? Native.ssend(endpoint, direct, offset, size, dynamic, rank, tag, context)
-			: Native.send(endpoint, direct, offset, size, dynamic, rank, tag, context);
+		int rc = sync ? Native.ssend(endpoint, direct, offset, size, user, dynamic, rank, tag, context)
+			: Native.send(endpoint, direct, offset, size, user, dynamic, rank, tag, context);
 		if (direct == null)
 			Native.release(staging);
 		if (rc < 0)
@@ -244,6 +250,7 @@ public final class IBVDevice implements Device {
 		int rank = peers.destination(operation, dest);
 		ByteBuffer memory = Memory.readable(operation, buf);
 		int size = buf.getSize();
+		long user = Envelope.of(memory, buf.offset(), size);
 		byte[] dynamic = Memory.dynamic(buf);
 		ByteBuffer direct = memory.isDirect() ? memory : null;
 		int length = dynamic == null ? 0 : dynamic.length;
@@ -254,8 +261,8 @@ public final class IBVDevice implements Device {
 			long offset = direct != null ? buf.offset()
 				: request.staged(Memory.stage(operation, memory, buf.offset(), size));
 			long body = dynamic == null ? 0 : request.stagedBody(Memory.stage(operation, dynamic, 0, length));
-			request.handle = sync ? Native.issend(ep, direct, offset, size, body, length, rank, tag, context)
-				: Native.isend(ep, direct, offset, size, body, length, rank, tag, context);
+			request.handle = sync ? Native.issend(ep, direct, offset, size, user, body, length, rank, tag, context)
+				: Native.isend(ep, direct, offset, size, user, body, length, rank, tag, context);
 			if (Native.failed(request.handle))
 				throw Errors.of(operation, "to", rank, tag, context);
 			begun = true;

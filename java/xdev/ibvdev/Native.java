@@ -11,13 +11,13 @@ import java.nio.ByteBuffer;
  * {@link #allocate} gave. The caller has checked the range.
  *
  * <p>An endpoint handle is a slot and a generation; a stale one gets an error. Request handles are those of
- * ibvx.h. {@code result} is the address of a {@link ResultBlock}; 0 where the status is not wanted.
+ * ibvx.h. {@code user} is what {@link Envelope} makes of a message, and {@code result} is the address of a {@link ResultBlock}; 0 where the status is not wanted.
  */
 final class Native {
 	/** The jar's version; the library compares it with its own in JNI_OnLoad. */
 	static final String VERSION = "0.1.0";
 	/** The number of the interface between the jar and the library; raised when a native method changes. */
-	static final int ABI = 1;
+	static final int ABI = 2;
 
 	/** Offsets in the result block. */
 	static final int RESULT_SOURCE = 0;
@@ -27,9 +27,6 @@ final class Native {
 	static final int RESULT_USER = 24;
 	static final int RESULT_BODY = 32;
 	static final int RESULT_BYTES = 40;
-
-	/** mpjbuf.Type.UNDEFINED, the type code of a message without a section. */
-	static final int TYPE_UNDEFINED = 17;
 
 	/** The errno values that Java tells apart. */
 	static final int EBUSY = 16;
@@ -64,17 +61,17 @@ final class Native {
 
 	static native byte[] errorText();
 
-	static native int send(long endpoint, ByteBuffer head, long offset, int length, byte[] body, int dest, int tag,
-		int context);
+	static native int send(long endpoint, ByteBuffer head, long offset, int length, long user, byte[] body, int dest,
+		int tag, int context);
 
-	static native int ssend(long endpoint, ByteBuffer head, long offset, int length, byte[] body, int dest, int tag,
-		int context);
+	static native int ssend(long endpoint, ByteBuffer head, long offset, int length, long user, byte[] body, int dest,
+		int tag, int context);
 
-	static native long isend(long endpoint, ByteBuffer head, long offset, int length, long body, int bodyLength,
-		int dest, int tag, int context);
+	static native long isend(long endpoint, ByteBuffer head, long offset, int length, long user, long body,
+		int bodyLength, int dest, int tag, int context);
 
-	static native long issend(long endpoint, ByteBuffer head, long offset, int length, long body, int bodyLength,
-		int dest, int tag, int context);
+	static native long issend(long endpoint, ByteBuffer head, long offset, int length, long user, long body,
+		int bodyLength, int dest, int tag, int context);
 
 	static native int recv(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag, int context,
 		long result);

@@ -77,12 +77,9 @@ public final class ResultBlock {
 		return memory.getLong(Native.RESULT_BODY);
 	}
 
-	int typeCode() {
-		return (int) (memory.getLong(Native.RESULT_USER) >>> 32) & 0xff;
-	}
-
-	int elements() {
-		return (int) memory.getLong(Native.RESULT_USER);
+	/** See {@link Envelope}. */
+	long envelope() {
+		return memory.getLong(Native.RESULT_USER);
 	}
 
 	/** The dynamic section as an array of its own, or null if the message has none. Call it once. */

@@ -2,10 +2,14 @@
 package device;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.UUID;
 import mpjbuf.Buffer;
+import mpjbuf.BufferFactory;
+import mpjbuf.NIOBuffer;
+import mpjbuf.RawBuffer;
 import mpjbuf.Type;
 import mpjdev.Request;
 import mpjdev.Status;
@@ -151,6 +155,46 @@ final class Messages extends Program {
 			checkPattern(buf, size, 4);
 		}
 		fails(() -> dev.recv(on(slice.asReadOnlyBuffer(), 0), ids[0], 4, CONTEXT), "read-only");
+	}
+
+	/** Whatever order the numbers are packed in, and whatever order the receiver's memory has had. */
+	@Case
+	void byteOrders() throws Exception {
+		int n = 30000;
+		double[] values = new double[n];
+		Arrays.setAll(values, i -> i / 7.0);
+		ByteOrder[] orders = {ByteOrder.BIG_ENDIAN, ByteOrder.LITTLE_ENDIAN};
+		for (int i = 0; i < 16; i++) {
+			ByteOrder packed = orders[i & 1];
+			ByteBuffer memory = ((i & 4) == 0 ? ByteBuffer.allocateDirect(8 * n + 8) : ByteBuffer.allocate(8 * n + 8))
+				.order(orders[(i & 2) / 2]);
+			Buffer buf = on(memory, 0);
+			if (me == 0) {
+				memory.order(packed);
+				buf.putSectionHeader(Type.DOUBLE);
+				buf.write(values, 0, n);
+				if ((i & 8) == 0)
+					dev.send(buf, ids[1], 5, CONTEXT);
+				else
+					dev.isend(buf, ids[1], 5, CONTEXT).iwait();
+				continue;
+			}
+			checkStatus(dev.probe(ids[0], 5, CONTEXT), 0, 5, Type.DOUBLE, n);
+			if ((i & 8) == 0)
+				dev.recv(buf, ids[0], 5, CONTEXT);
+			else
+				dev.irecv(buf, ids[0], 5, CONTEXT, null).iwait();
+			equal(packed, memory.order(), "order");
+			buf.commit();
+			buf.getSectionHeader();
+			equal(n, buf.getSectionSize(), "section size");
+			double[] got = new double[n];
+			buf.read(got, 0, n);
+			check(Arrays.equals(values, got), "numbers packed " + packed);
+		}
+		RawBuffer pooled = BufferFactory.create(64);
+		equal(ByteOrder.nativeOrder(), ((NIOBuffer) pooled).getBuffer().order(), "order of the pool's buffers");
+		BufferFactory.destroy(pooled);
 	}
 
 	@Case

@@ -56,7 +56,7 @@ public final class NativesLayer implements Layer {
 
 	@Override
 	public void send() {
-		check("send", Native.send(endpoint, out, 0, bytes, null, 1 - rank, TAG, CONTEXT));
+		check("send", Native.send(endpoint, out, 0, bytes, 0, null, 1 - rank, TAG, CONTEXT));
 	}
 
 	@Override
@@ -67,7 +67,7 @@ public final class NativesLayer implements Layer {
 	@Override
 	public void sendMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = Native.isend(endpoint, out, 0, bytes, 0, 0, 1 - rank, TAG, CONTEXT);
+			requests[i] = Native.isend(endpoint, out, 0, bytes, 0, 0, 0, 1 - rank, TAG, CONTEXT);
 		finishAll();
 		check("recv", Native.recv(endpoint, in, 0, 0, 1 - rank, TAG, CONTEXT, 0));
 	}
@@ -77,7 +77,7 @@ public final class NativesLayer implements Layer {
 		for (int i = 0; i < requests.length; i++)
 			requests[i] = Native.irecv(endpoint, in, 0, bytes, 1 - rank, TAG, CONTEXT);
 		finishAll();
-		check("send", Native.send(endpoint, out, 0, 0, null, 1 - rank, TAG, CONTEXT));
+		check("send", Native.send(endpoint, out, 0, 0, 0, null, 1 - rank, TAG, CONTEXT));
 	}
 
 	private void finishAll() {
