@@ -5,7 +5,7 @@ package npb;
  * Many complex Fourier transforms of one length (a power of two) at once, by Stockham's algorithm, radix 4.
  *
  * <p>Element k of transform b is at {@code re[k * many + b]}, {@code im[k * many + b]}; so each inner loop goes through
- * contiguous memory and the JIT makes vectors of it.  Not scaled.
+ * contiguous memory.  Not scaled.
  */
 final class Fft {
 	final double[] re;

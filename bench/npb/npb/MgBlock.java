@@ -6,7 +6,7 @@ package npb;
  * index running fastest; and the stencils over it.
  *
  * <p>Each stencil goes along rows: sums of the neighbouring rows go into arrays that fit the first-level cache, so that
- * each inner loop reads a few streams and the JIT makes vectors of it.
+ * each inner loop reads a few streams.
  */
 final class MgBlock {
 	/** With the layer around. */
