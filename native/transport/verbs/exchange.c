@@ -369,17 +369,17 @@ static void exchange_on_guest(void *arg)
 /* A slot for a guest; who has been silent the longest leaves. */
 static void exchange_seat(struct exchange_door *d, struct exchange *x)
 {
-	unsigned at = d->next;
+	for (unsigned i = 0; i < d->seats; i++) {
+		unsigned at = (d->next + i) % d->seats;
 
-	while (d->guest[at]) {
-		at = at + 1 < d->seats ? at + 1 : 0;
-		if (at == d->next) {
-			exchange_close(d->guest[at]);
-			break;
-		}
+		if (d->guest[at])
+			continue;
+		d->guest[at] = x;
+		d->next = at + 1;
+		return;
 	}
-	d->guest[at] = x;
-	d->next = at + 1 < d->seats ? at + 1 : 0;
+	exchange_close(d->guest[d->next % d->seats]);
+	d->guest[d->next++ % d->seats] = x;
 }
 
 static int exchange_accept(struct exchange_door *d)
