@@ -38,8 +38,6 @@ struct pair {
 /* Opens, exchanges, attaches. settings: "name=value" strings, NULL at the end, or NULL. */
 void pair_open(struct pair *p, const char *const *settings);
 void pair_close(struct pair *p);
-/* One turn of one side: how many events there were. */
-int side_step(struct side *s);
 /* One turn of both sides: how many events there were. */
 int pair_step(struct pair *p);
 /* Until nothing happens any more. */
