@@ -154,6 +154,40 @@ class Leftovers(LauncherTest):
         job.terminate()
         self.assertEqual(self.finish(job)[0], 143)
 
+    def hasty_launcher(self, *numbers):
+        """An ibvrun that gets these signals while it starts each rank, when that rank already runs."""
+        text = (
+            "import os, signal, sys, time\n"
+            "sys.dont_write_bytecode = True\n"
+            "sys.path.insert(0, %r)\n"
+            "from ibvrun import cli, spawner\n"
+            "start = spawner.LocalSpawner.start\n"
+            "def hasty_start(self, command, *streams):\n"
+            "    process = start(self, command, *streams)\n"
+            "    while not os.path.exists(os.path.join(%r, 'pid.%%d' %% command.rank)):\n"
+            "        time.sleep(0.01)\n"
+            "    for number in %r:\n"
+            "        os.kill(os.getpid(), number)\n"
+            "    return process\n"
+            "spawner.LocalSpawner.start = hasty_start\n"
+            "sys.exit(cli.main(%r, sys.argv[1:]))\n"
+        ) % (os.path.join(os.path.dirname(IBVRUN), "lib"), self.folder, [int(n) for n in numbers], IBVRUN)
+        with open(self.path("hasty.py"), "w", encoding="utf-8") as f:
+            f.write(text)
+        return self.path("hasty.py")
+
+    def test_a_signal_during_the_start_reaches_the_rank_being_started(self):
+        script = 'trap "exit 0" USR1; echo $$ > "$3/pid.$1"; while :; do sleep 0.05; done'
+        words = self.sh_words(2, script, "--timeout", "20") + (self.folder,)
+        self.succeed(*words, program=self.hasty_launcher(signal.SIGUSR1))
+
+    def test_two_ending_signals_during_the_start_kill_the_rank_being_started(self):
+        words = self.sh_words(2, 'trap "" INT TERM; ' + SLEEPER, "--grace", "1000", "--timeout", "20") + (self.folder,)
+        status, _, err = self.run_job(*words, program=self.hasty_launcher(signal.SIGINT, signal.SIGTERM))
+        self.assertEqual(status, 130, err)
+        self.assert_nothing_left([int(read(self.path("pid.0")))])
+        self.assertFalse(os.path.exists(self.path("pid.1")), "a rank was started after the signals")
+
     def test_stop_and_continue(self):
         job, pids = self.sleeping_job(2)
 

@@ -23,6 +23,7 @@ from .spawner import signal_name
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PASSED_SIGNALS = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+HANDLED_SIGNALS = ENDING_SIGNALS + PASSED_SIGNALS + (signal.SIGTSTP,)
 DUMP_S = 1.0   # what a JVM gets to print its threads
 DRAIN_S = 2.0  # for output that is still in the pipes when no rank is left
 
@@ -89,16 +90,19 @@ class Supervisor:
             if self._phase is not Phase.RUNNING:
                 return  # told to end, or a rank has failed already
             stdout, stderr, pumps, to_close = self._output.open_streams(command.rank)
+            # A process may run before start() returns: a signal handled then would pass it by.
+            unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED_SIGNALS)
             try:
                 process = self._spawner.start(command, out.stdin_of(command.rank), stdout, stderr)
+                self._live.append(process)
             except UserError:
                 for pump in pumps:
                     pump.close()
                 raise
             finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
                 for fd in to_close:
                     os.close(fd)
-            self._live.append(process)
             for pump in pumps:
                 self._pumps.add(pump)
                 self._selector.register(pump.fd, selectors.EVENT_READ, lambda p=pump: self._on_output(p))
