@@ -87,17 +87,23 @@ int monitor_start(struct monitor *m)
 	return rc;
 }
 
+void monitor_stop(struct monitor *m)
+{
+	uint64_t one = 1;
+
+	if (!m || !m->running)
+		return;
+	while (write(m->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	pthread_join(m->thread, NULL);
+	m->running = false;
+}
+
 void monitor_close(struct monitor *m)
 {
 	if (!m)
 		return;
-	if (m->running) {
-		uint64_t one = 1;
-
-		while (write(m->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-			;
-		pthread_join(m->thread, NULL);
-	}
+	monitor_stop(m);
 	if (m->epoll_fd >= 0)
 		close(m->epoll_fd);
 	if (m->stop_fd >= 0)

@@ -11,6 +11,9 @@
 int monitor_open(struct monitor **out, struct ibvx *ep);
 /* Starts the thread. */
 int monitor_start(struct monitor *m);
+/* Ends the thread: no fn runs any more. Watches may still come and go, as they do while transports are closed. Must not be
+ * called with the lock held. NULL allowed. */
+void monitor_stop(struct monitor *m);
 /* Stops and frees. Must not be called with the lock held. NULL allowed. */
 void monitor_close(struct monitor *m);
 

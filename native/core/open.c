@@ -320,10 +320,11 @@ void core_free(struct ibvx *ep)
 	if (!ep)
 		return;
 	wait_close(ep);
-	monitor_close(ep->monitor);
+	monitor_stop(ep->monitor);
 	recv_free_all(ep);
 	for (int i = ep->transport_count - 1; i >= 0; i--)
 		ep->transports[i]->ops->close(ep->transports[i]);
+	monitor_close(ep->monitor); /* transports take their descriptors back */
 	for (int r = 0; ep->peers && r < ep->size; r++)
 		peer_fini(&ep->peers[r]);
 	free(ep->peers);

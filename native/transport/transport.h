@@ -71,7 +71,8 @@ struct transport_sink {
 };
 
 /* Lets a transport have file descriptors watched by the core's monitor thread. `fn` is
- * called on the monitor thread with the core's lock held whenever fd is readable. */
+ * called on the monitor thread with the core's lock held whenever fd is readable; not during close(), but remove()
+ * works there. */
 struct transport_watch {
 	void *monitor;
 	int (*add)(void *monitor, int fd, void (*fn)(void *arg), void *arg);

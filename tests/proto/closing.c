@@ -229,6 +229,31 @@ static void close_times_out(void **state)
 	text_free(t);
 }
 
+/* A transport takes its descriptors off the monitor when it is closed: the monitor ends after it, whether everybody closes
+ * well or one is aborted. */
+static void monitor_ends_last(void **state)
+{
+	(void)state;
+	for (int kill = 0; kill < 2; kill++) {
+		struct world_config cfg = calm(2, 0);
+		struct text t = text_of(1, BIG);
+		struct world w;
+		ibvx_req send, recv;
+
+		cfg.monitor = true;
+		begin(&w, cfg, "psl=4000", NULL);
+		send = put(&w, 0, 1, 1, t, 1, false);
+		recv = take(&w, 1, 0, 1, mem[0], BIG);
+		assert_int_equal(finish(&w, 1, &recv, NULL), 0);
+		assert_int_equal(finish(&w, 0, &send, NULL), 0);
+		assert_text(mem[0], 1, BIG);
+		if (kill)
+			world_kill(&w, 1, false);
+		end(&w);
+		text_free(t);
+	}
+}
+
 static void close_of_null(void **state)
 {
 	(void)state;
@@ -239,7 +264,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(refused_while_pending), cmocka_unit_test(flushed),
 	cmocka_unit_test(after_goodbye),         cmocka_unit_test(everybody_gone),
 	cmocka_unit_test(close_after_deaths),    cmocka_unit_test(close_times_out),
-	cmocka_unit_test(close_of_null),
+	cmocka_unit_test(monitor_ends_last),     cmocka_unit_test(close_of_null),
 };
 
 int main(void)

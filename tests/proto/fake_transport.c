@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -15,6 +16,8 @@ struct fake {
 	int rank;
 	struct transport_sink sink;
 	struct transport_bells *bells;
+	struct transport_watch watch;
+	int watched;        /* a descriptor that never has anything to say, or -1 */
 	int open_peer;      /* the peer whose slot is open, or -1 */
 	_Atomic int inside; /* the thread that is in a locked function */
 	int depth;
@@ -97,6 +100,34 @@ static int fake_describe(const struct settings *settings, char *out, size_t size
 	return 0;
 }
 
+static void never(void *arg)
+{
+	struct fake *t = arg;
+
+	fabric_violate(t->f, "rank %d: called for a descriptor that has nothing", t->rank);
+}
+
+/* What a transport with descriptors of its own does, where the endpoint has a monitor. */
+static int watch_something(struct fake *t)
+{
+	t->watched = eventfd(0, EFD_CLOEXEC);
+	if (t->watched < 0)
+		return error_sys(-errno, "eventfd");
+	return t->watch.add(t->watch.monitor, t->watched, never, t);
+}
+
+static void watch_nothing(struct fake *t)
+{
+	if (t->watched < 0)
+		return;
+	t->watch.remove(t->watch.monitor, t->watched);
+	/* it came off the monitor and could go back: the monitor is still there */
+	if (t->watch.add(t->watch.monitor, t->watched, never, t) < 0)
+		fabric_violate(t->f, "rank %d: closed after its monitor", t->rank);
+	t->watch.remove(t->watch.monitor, t->watched);
+	close(t->watched);
+}
+
 static int open_any(struct transport **out, const struct transport_env *env,
 		    const struct transport_ops *ops)
 {
@@ -118,6 +149,12 @@ static int open_any(struct transport **out, const struct transport_env *env,
 	t->open_peer = -1;
 	t->base.ops = ops;
 	t->bells = env->bells;
+	t->watch = env->watch;
+	t->watched = -1;
+	if (t->watch.monitor && watch_something(t) < 0) {
+		free(t);
+		return -EIO;
+	}
 	enter(t, "open");
 	f->nodes[t->rank].open = true;
 	leave(t);
@@ -194,6 +231,7 @@ static void fake_close(struct transport *base)
 	fabric_source_gone(f, t->rank, !n->left);
 	n->open = false;
 	atomic_store(&n->armed, false);
+	watch_nothing(t);
 	leave(t);
 	free(t);
 	fabric_step(f, 0);

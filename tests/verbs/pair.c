@@ -123,8 +123,17 @@ void pair_open(struct pair *p, const char *const *settings)
 
 void pair_close(struct pair *p)
 {
-	for (int r = 0; r < 2; r++)
-		transport_verbs_ops.close(p->side[r].t);
+	for (int r = 0; r < 2; r++) {
+		struct side *s = &p->side[r];
+
+		transport_verbs_ops.close(s->t);
+		for (int i = 0; i < s->watch_count; i++) {
+			if (!s->watch[i].fn)
+				continue;
+			fprintf(stderr, "rank %d has closed descriptor %d, which is still watched\n", r, s->watch[i].fd);
+			abort();
+		}
+	}
 	settings_free(p->settings);
 }
 

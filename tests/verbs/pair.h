@@ -37,6 +37,7 @@ struct pair {
 
 /* Opens, exchanges, attaches. settings: "name=value" strings, NULL at the end, or NULL. */
 void pair_open(struct pair *p, const char *const *settings);
+/* Ends the program if a descriptor is still watched. */
 void pair_close(struct pair *p);
 /* One turn of both sides: how many events there were. */
 int pair_step(struct pair *p);

@@ -243,10 +243,6 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 	rc = device_init(d);
 	if (rc < 0) {
 		error_prefix(rc, "RDMA device %s", context->device->name);
-		if (d->channel)
-			v->env.watch.remove(v->env.watch.monitor, d->channel->fd);
-		if (d->port_fd >= 0)
-			v->env.watch.remove(v->env.watch.monitor, d->port_fd);
 		device_close(d);
 		return NULL;
 	}
@@ -261,10 +257,14 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 void device_close(struct verbs_device *d)
 {
 	const struct verbs_provider *api = d->verbs->api;
+	const struct transport_watch *w = &d->verbs->env.watch;
 
 	regcache_close(&d->regs);
-	if (d->port_fd >= 0)
+	w->remove(w->monitor, d->context->async_fd);
+	if (d->port_fd >= 0) {
+		w->remove(w->monitor, d->port_fd);
 		close(d->port_fd);
+	}
 	if (d->srq)
 		api->destroy_srq(d->srq);
 	for (uint32_t i = 0; i < d->srq_slab_count; i++)
@@ -272,8 +272,10 @@ void device_close(struct verbs_device *d)
 	free(d->srq_slabs);
 	if (d->cq)
 		api->destroy_cq(d->cq);
-	if (d->channel)
+	if (d->channel) {
+		w->remove(w->monitor, d->channel->fd);
 		api->destroy_comp_channel(d->channel);
+	}
 	if (d->pd)
 		api->dealloc_pd(d->pd);
 	free(d);

@@ -114,8 +114,10 @@ static void verbs_stop(struct verbs *v)
 		v->api->destroy_event_channel(v->events);
 	}
 	v->events = NULL;
-	if (v->timer_fd >= 0)
+	if (v->timer_fd >= 0) {
+		v->env.watch.remove(v->env.watch.monitor, v->timer_fd);
 		close(v->timer_fd);
+	}
 	v->timer_fd = -1;
 }
 
