@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/lock.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fence.h"
@@ -16,7 +19,7 @@
 #define BIAS_DOUBLINGS 12u
 
 #if !defined(__x86_64__) || defined(__ILP32__)
-_Thread_local char lock_self;
+_Thread_local uint64_t lock_self;
 #endif
 
 static bool spin(struct lock *lock)
@@ -58,11 +61,11 @@ void lock_wake(struct lock *lock)
 }
 
 /* The favourite may be off its core, or in the midst of a long copy. */
-static void bias_wait(const struct lock *lock)
+static void seat_wait(const _Atomic uint8_t *inside)
 {
 	static const struct timespec moment = {.tv_nsec = 50 * CLOCK_NS_PER_US};
 
-	for (int n = 0; atomic_load_explicit(&lock->inside, memory_order_acquire); n++) {
+	for (int n = 0; atomic_load_explicit(inside, memory_order_acquire); n++) {
 		if (n < 64)
 			cpu_relax();
 		else if (n < 128)
@@ -72,25 +75,51 @@ static void bias_wait(const struct lock *lock)
 	}
 }
 
-static void bias_end(struct lock *lock)
+static void bias_end(struct lock *lock, uintptr_t bias)
 {
 	atomic_store_explicit(&lock->bias, 0, memory_order_relaxed);
 	fence_others();
-	bias_wait(lock);
+	seat_wait(&lock->inside[bias % LOCK_SEATS]);
 	if (lock->ended < BIAS_DOUBLINGS)
 		lock->ended++;
 }
 
+/* This thread's seat: the one that it has, a free one, or that of a dead thread. -1: there is none. */
+static int seat_take(struct lock *lock, uintptr_t me)
+{
+	int seat = -1;
+
+	for (int i = 0; i < (int)LOCK_SEATS; i++) {
+		if (lock->owner[i].thread == me)
+			return i;
+		if (seat < 0 && !lock->owner[i].thread)
+			seat = i;
+	}
+	for (int i = 0; seat < 0 && i < (int)LOCK_SEATS; i++) {
+		if (syscall(SYS_tgkill, getpid(), lock->owner[i].tid, 0) != 0 && errno == ESRCH)
+			seat = i;
+	}
+	if (seat >= 0) {
+		lock->owner[seat].thread = me;
+		lock->owner[seat].tid = (int)syscall(SYS_gettid);
+	}
+	return seat;
+}
+
 void lock_settle(struct lock *lock, uintptr_t me)
 {
-	if (atomic_load_explicit(&lock->bias, memory_order_relaxed))
-		bias_end(lock);
+	uintptr_t bias = atomic_load_explicit(&lock->bias, memory_order_relaxed);
+
+	if (bias)
+		bias_end(lock, bias);
 	if (lock->last != me) {
 		lock->last = me;
 		lock->streak = 0;
 	} else if (++lock->streak >= BIAS_STREAK << lock->ended) {
+		int seat = fence_possible() ? seat_take(lock, me) : -1;
+
 		lock->streak = 0;
-		if (fence_possible())
-			atomic_store_explicit(&lock->bias, me, memory_order_relaxed);
+		if (seat >= 0)
+			atomic_store_explicit(&lock->bias, me | (uintptr_t)seat, memory_order_relaxed);
 	}
 }

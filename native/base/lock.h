@@ -9,11 +9,15 @@
  * many times in a row, and nobody else, becomes its favourite and then takes and gives it with plain stores.  Anybody
  * else takes the mutex first and then ends the bias:
  *
- *   favourite:  inside = 1; (compiler barrier); bias still mine?   yes: holds it     no: inside = 0, mutex
- *   other:      mutex; bias = 0; membarrier(2); wait until inside == 0              : holds it
+ *   favourite:  bias mine?  inside[seat] = 1; (compiler barrier); bias still mine?   yes: holds it   no: inside[seat] = 0, mutex
+ *   other:      mutex; bias = 0; membarrier(2); wait until inside[seat] == 0                       : holds it
  *
  * Either the favourite sees the end of the bias, or the other sees it inside: the system call is the full fence that
  * the favourite saves.  Each ended bias makes the next one come later.  Without the system call there is no bias.
+ *
+ * A thread that was the favourite may have lost its core between its two looks, for so long that others have been it
+ * since; what it then writes must not be read as theirs.  So every favourite has a seat of its own, kept while it
+ * lives.  If all seats are taken by living threads, others do without a bias.
  *
  * lock_release() is a release, not a full fence.
  */
@@ -23,18 +27,29 @@
 
 enum lock_state { LOCK_FREE = 0, LOCK_HELD = 1, LOCK_CONTENDED = 2 };
 
+/* Fits into the low bits of lock_thread(). */
+#define LOCK_SEATS 8u
+
 struct lock {
-	_Atomic uint32_t state;   /* enum lock_state; the futex word */
-	_Atomic uint32_t spins;   /* how long spinning took when it last paid; a hint */
-	_Atomic uintptr_t bias;   /* lock_thread() of the favourite, or 0; changed by holders of the mutex */
-	_Atomic uint32_t inside;  /* the favourite holds it, or is about to look whether it may */
+	_Atomic uint32_t state; /* enum lock_state; the futex word */
+	_Atomic uint32_t spins; /* how long spinning took when it last paid; a hint */
+	_Atomic uintptr_t
+		bias; /* lock_thread() of the favourite and its seat, or 0; changed by holders of the mutex */
+	_Atomic uint8_t inside[LOCK_SEATS]; /* its owner holds the lock, or is about to look whether it may */
 	/* the holder's: */
-	bool by_bias;             /* how it was taken */
-	uint8_t ended;            /* how many biases have ended, up to a limit */
-	uint32_t streak;          /* how often `last` has taken the mutex in a row */
+	uint8_t by_bias; /* how it was taken: 0, or 1 + the favourite's seat */
+	uint8_t ended;   /* how many biases have ended, up to a limit */
+	uint32_t streak; /* how often `last` has taken the mutex in a row */
 	uintptr_t last;
+	struct {
+		uintptr_t thread; /* lock_thread(), or 0: free */
+		int tid;
+	} owner[LOCK_SEATS];
 };
-#define LOCK_INIT {0}
+#define LOCK_INIT \
+	{         \
+		0 \
+	}
 
 void lock_acquire_slow(struct lock *lock);
 /* The mutex is ours: ends a bias of another thread, and may favour this one from now on. */
@@ -42,10 +57,10 @@ void lock_settle(struct lock *lock, uintptr_t me);
 void lock_wake(struct lock *lock);
 
 #if !defined(__x86_64__) || defined(__ILP32__)
-extern _Thread_local char lock_self;
+extern _Thread_local uint64_t lock_self;
 #endif
 
-/* Tells apart threads that live at the same time; never 0. */
+/* Tells apart threads that live at the same time; never 0, and a multiple of LOCK_SEATS. */
 static inline uintptr_t lock_thread(void)
 {
 #if defined(__x86_64__) && !defined(__ILP32__)
@@ -58,17 +73,26 @@ static inline uintptr_t lock_thread(void)
 #endif
 }
 
-static inline bool lock_try_bias(struct lock *lock, uintptr_t me)
+/* The favourite's two looks.  The first: the bias, if it is this thread's, else 0. */
+static inline uintptr_t lock_bias_of(const struct lock *lock, uintptr_t me)
 {
-	if (atomic_load_explicit(&lock->bias, memory_order_relaxed) != me)
-		return false;
-	atomic_store_explicit(&lock->inside, 1, memory_order_relaxed);
+	uintptr_t bias = atomic_load_explicit(&lock->bias, memory_order_relaxed);
+
+	return (bias & ~(uintptr_t)(LOCK_SEATS - 1)) == me ? bias : 0;
+}
+
+/* The second, however long after the first. */
+static inline bool lock_enter_bias(struct lock *lock, uintptr_t bias)
+{
+	unsigned seat = (unsigned)bias % LOCK_SEATS;
+
+	atomic_store_explicit(&lock->inside[seat], 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&lock->bias, memory_order_relaxed) == me) {
-		lock->by_bias = true;
+	if (atomic_load_explicit(&lock->bias, memory_order_relaxed) == bias) {
+		lock->by_bias = (uint8_t)(seat + 1);
 		return true;
 	}
-	atomic_store_explicit(&lock->inside, 0, memory_order_release);
+	atomic_store_explicit(&lock->inside[seat], 0, memory_order_release);
 	return false;
 }
 
@@ -82,9 +106,9 @@ static inline bool lock_try_mutex(struct lock *lock)
 
 static inline void lock_acquire(struct lock *lock)
 {
-	uintptr_t me = lock_thread();
+	uintptr_t me = lock_thread(), bias = lock_bias_of(lock, me);
 
-	if (lock_try_bias(lock, me))
+	if (bias && lock_enter_bias(lock, bias))
 		return;
 	if (!lock_try_mutex(lock))
 		lock_acquire_slow(lock);
@@ -93,9 +117,11 @@ static inline void lock_acquire(struct lock *lock)
 
 static inline void lock_release(struct lock *lock)
 {
-	if (lock->by_bias) {
-		lock->by_bias = false;
-		atomic_store_explicit(&lock->inside, 0, memory_order_release);
+	unsigned by_bias = lock->by_bias;
+
+	if (by_bias) {
+		lock->by_bias = 0;
+		atomic_store_explicit(&lock->inside[by_bias - 1], 0, memory_order_release);
 		return;
 	}
 	if (atomic_exchange_explicit(&lock->state, LOCK_FREE, memory_order_release) == LOCK_CONTENDED)

@@ -126,10 +126,10 @@ static void test_bias_comes_and_goes(void **state)
 	take_often(&lock, 10);
 	assert_int_equal(lock.bias, 0);
 	take_often(&lock, 1000);
-	assert_true(lock.bias == lock_thread());
+	assert_true(lock_bias_of(&lock, lock_thread()));
 	lock_acquire(&lock);
 	assert_int_equal(lock.state, LOCK_FREE);
-	assert_int_equal(lock.inside, 1);
+	assert_int_equal(lock.inside[lock.by_bias - 1], 1);
 	lock_release(&lock);
 	assert_int_equal(pthread_create(&other, NULL, take_once, &lock), 0);
 	assert_int_equal(pthread_join(other, NULL), 0);
@@ -139,7 +139,7 @@ static void test_bias_comes_and_goes(void **state)
 	take_often(&lock, 300);
 	assert_int_equal(lock.bias, 0);
 	take_often(&lock, 1000);
-	assert_true(lock.bias == lock_thread());
+	assert_true(lock_bias_of(&lock, lock_thread()));
 }
 
 /* Another thread waits until the favourite has left. */
@@ -164,6 +164,107 @@ static void test_favourite_excludes(void **state)
 	assert_int_equal(atomic_load(&s.got), 1);
 }
 
+/* As a thread that lost its core between the favourite's two looks: others have been the favourite since. */
+struct late {
+	struct sleeper s;
+	pthread_barrier_t step;
+	bool entered;
+};
+
+static void *look_late(void *arg)
+{
+	struct late *l = arg;
+	uintptr_t bias;
+
+	take_often(&l->s.lock, 1000);
+	bias = lock_bias_of(&l->s.lock, lock_thread());
+	assert_true(bias);
+	pthread_barrier_wait(&l->step); /* the other becomes the favourite, and holds it */
+	pthread_barrier_wait(&l->step);
+	l->entered = lock_enter_bias(&l->s.lock, bias);
+	pthread_barrier_wait(&l->step);
+	return NULL;
+}
+
+static void test_a_late_look_does_not_let_others_in(void **state)
+{
+	struct late l = {.s.lock = LOCK_INIT};
+	pthread_t late, third;
+
+	(void)state;
+	if (!fence_possible())
+		skip();
+	pthread_barrier_init(&l.step, NULL, 2);
+	assert_int_equal(pthread_create(&late, NULL, look_late, &l), 0);
+	pthread_barrier_wait(&l.step);
+	take_often(&l.s.lock, 5000);
+	lock_acquire(&l.s.lock);
+	assert_true(l.s.lock.by_bias);
+	pthread_barrier_wait(&l.step);
+	pthread_barrier_wait(&l.step);
+	assert_false(l.entered);
+	assert_int_equal(pthread_create(&third, NULL, take, &l.s), 0);
+	while (atomic_load(&l.s.lock.bias))
+		sched_yield();
+	usleep(20000);
+	assert_int_equal(atomic_load(&l.s.got), 0);
+	lock_release(&l.s.lock);
+	assert_int_equal(pthread_join(third, NULL), 0);
+	assert_int_equal(atomic_load(&l.s.got), 1);
+	assert_int_equal(pthread_join(late, NULL), 0);
+	pthread_barrier_destroy(&l.step);
+}
+
+struct guests {
+	struct lock lock;
+	pthread_barrier_t turn, end;
+};
+
+static bool becomes_favourite(struct lock *lock)
+{
+	lock->ended = 0; /* one at a time */
+	take_often(lock, 1000);
+	return lock_bias_of(lock, lock_thread()) != 0;
+}
+
+static void *sit_down(void *arg)
+{
+	struct guests *g = arg;
+	bool favoured = becomes_favourite(&g->lock);
+
+	pthread_barrier_wait(&g->turn);
+	pthread_barrier_wait(&g->end);
+	return favoured ? g : NULL;
+}
+
+/* A living thread keeps its seat; dead ones leave theirs. */
+static void test_seats(void **state)
+{
+	struct guests g = {.lock = LOCK_INIT};
+	pthread_t threads[LOCK_SEATS];
+	void *favoured;
+
+	(void)state;
+	if (!fence_possible())
+		skip();
+	pthread_barrier_init(&g.turn, NULL, 2);
+	pthread_barrier_init(&g.end, NULL, LOCK_SEATS + 1);
+	for (unsigned i = 0; i < LOCK_SEATS; i++) {
+		assert_int_equal(pthread_create(&threads[i], NULL, sit_down, &g), 0);
+		pthread_barrier_wait(&g.turn);
+	}
+	assert_false(becomes_favourite(&g.lock));
+	pthread_barrier_wait(&g.end);
+	for (unsigned i = 0; i < LOCK_SEATS; i++) {
+		assert_int_equal(pthread_join(threads[i], &favoured), 0);
+		assert_non_null(favoured);
+	}
+	while (!becomes_favourite(&g.lock)) /* the system may call a joined thread alive for a moment */
+		sched_yield();
+	pthread_barrier_destroy(&g.turn);
+	pthread_barrier_destroy(&g.end);
+}
+
 struct courtship {
 	struct shared s;
 	atomic_bool stop;
@@ -177,7 +278,7 @@ static void *favourite(void *arg)
 
 	while (!atomic_load(&c->stop)) {
 		lock_acquire(&c->s.lock);
-		c->by_bias += c->s.lock.by_bias;
+		c->by_bias += c->s.lock.by_bias != 0;
 		c->s.lock.ended = 0;
 		if (c->s.count != c->s.mirror)
 			c->s.torn++;
@@ -261,6 +362,8 @@ int main(void)
 		cmocka_unit_test(test_release_wakes_all_sleepers_in_turn),
 		cmocka_unit_test(test_bias_comes_and_goes),
 		cmocka_unit_test(test_favourite_excludes),
+		cmocka_unit_test(test_a_late_look_does_not_let_others_in),
+		cmocka_unit_test(test_seats),
 		cmocka_unit_test(test_excludes_while_biases_come_and_go),
 		cmocka_unit_test(test_futex_answers),
 		cmocka_unit_test(test_clock_runs_forward),
