@@ -9,6 +9,8 @@
  * itself, and closes it when that piece has been copied; it never waits for a peer in between.  What arrives while no region
  * is open goes to memory of the library first, the *stage*.
  *
+ * A non-blocking send can *lend* its memory: then whatever thread is inside the library opens the regions.
+ *
  * Rules as in ibvx.h, and the same codes and texts; also
  *   -EPROTOTYPE  the message's user word is not what the receive wants: the message is consumed
  * After it and after -EMSGSIZE the status is filled all the same.
@@ -17,15 +19,19 @@
 
 #include "ibvx.h"
 
-/* The memory of one blocking call.  The layer fills the first part. */
+/* The memory of one blocking call, or of a send that lends it.  The layer fills the first part. */
 struct ibvx_heap {
 	/* Opens a region; the address of the memory's first byte, or NULL: not now. Called without locks, on the thread that
 	 * called the operation; until leave() only copies happen, and the core's lock is taken and released. */
 	void *(*enter)(struct ibvx_heap *heap);
 	void (*leave)(struct ibvx_heap *heap, void *at);
+	/* Lent memory: any thread that calls the library may open regions, one at a time.  This ends it, once: the library opens no more.
+	 * Called without locks, by some later call or when the endpoint is freed.  NULL: of one blocking call. */
+	void (*drop)(struct ibvx_heap *heap);
 
 	/* The library's. */
 	bool wanted;
+	struct ibvx_heap *next;
 	/* After a receive: what has still to be brought to its place: rest_bytes from stage + rest_at to the place's
 	 * rest_at.  The layer does that and frees the stage (NULL allowed). */
 	char *stage;
@@ -45,10 +51,18 @@ struct ibvx_want {
 int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
 		   bool sync);
 
+/* Is it worth while, and safe, to lend the memory of a non-blocking send of so many bytes? Not if an adapter or one cross-memory
+ * copy moves them, nor if there is a progress thread, which is not the layer's and opens no regions: then send a copy. */
+bool ibvx_heap_lends(struct ibvx *ep, int dest, size_t bytes);
+
+/* A send from lent memory (heap->drop is set), as ibvx_heap_send(). heap is the library's, also after an error. */
+int ibvx_heap_isend(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+		    bool sync, ibvx_req *req);
+
 /* A send of a private copy: `copy` is from malloc(), holds all that buf names, and is the library's to free, also after
- * an error. */
-int ibvx_heap_isend(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
-		    ibvx_req *req);
+ * an error.  NULL: what buf names is only valid during the call, and is copied if the message cannot leave at once. */
+int ibvx_heap_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+			 ibvx_req *req);
 
 /* Receives.  heap == NULL: all stays in the stage, which status->body hands over (free it with ibvx_free()). */
 int ibvx_heap_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want, struct ibvx_status *status);

@@ -9,6 +9,7 @@
 #include "core/arrive.h"
 #include "core/complete.h"
 #include "core/flow.h"
+#include "core/heap.h"
 #include "core/peer.h"
 #include "core/recv.h"
 #include "core/send.h"
@@ -96,7 +97,7 @@ struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int d
 
 /* 1: it has left as one packet; 0: it takes the general way. A sender that only sends has not seen the
  * credit that came back: it looks before it announces what could go eagerly. */
-static int api_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context)
+int api_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context)
 {
 	struct peer *p = &ep->peers[dest];
 	int rc = send_at_once(p, buf, tag, context);
@@ -334,6 +335,7 @@ static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_re
 	if (rc)
 		return rc;
 	core_lock(ep);
+	heap_serve_lent(ep);
 	rc = api_check_open(ep);
 	if (rc == 0)
 		rc = api_look(ep, source, tag, context, false, &u);

@@ -17,6 +17,9 @@ int api_check_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest);
 struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync);
 struct request *api_new_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context);
 
+/* 1: the message has left as one packet; 0: it takes the general way; or an error. */
+int api_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);
+
 /* Sets a non-blocking send going; it may be complete afterwards. */
 void api_start_send(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf);
 

@@ -5,12 +5,16 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "core/heap.h"
 #include "core/wait.h"
 
 void complete_released(struct ibvx *ep, struct request *r)
 {
-	if (r->state == REQ_DONE && !r->owes && (r->consumed || r->detached))
-		request_put(&ep->requests, r);
+	if (r->state != REQ_DONE || r->owes || r->served || (!r->consumed && !r->detached))
+		return;
+	if (r->heap)
+		heap_drop(ep, r);
+	request_put(&ep->requests, r);
 }
 
 void complete_unexpose(struct request *r)
@@ -37,6 +41,8 @@ void complete_request(struct ibvx *ep, struct request *r, int error)
 		free(r->base[1]);
 		r->base[1] = NULL;
 	}
+	if (r->heap)
+		list_remove(&r->wanting);
 	atomic_store_explicit(&r->done, 1, memory_order_release);
 	if (r->detached) {
 		if (r->split)

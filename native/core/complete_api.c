@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "core/api.h"
 #include "core/complete.h"
+#include "core/heap.h"
 #include "core/recv.h"
 #include "core/wait.h"
 #include "ibvx_heap.h"
@@ -62,6 +63,7 @@ int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 		return 1;
 	}
 	core_lock(ep);
+	heap_serve_lent(ep);
 	r = api_find(ep, *req);
 	if (r) {
 		if (r->state != REQ_DONE)

@@ -108,6 +108,7 @@ struct waiter {
 	bool background;         /* the progress thread */
 	bool wants_any;          /* peek: signal at any completion */
 	bool wants_message;      /* probe: signal at any unexpected arrival */
+	bool lent_next;          /* whose turn it is: that of lent memory, not of moving */
 	struct request *moving;  /* waits for this one, whose memory moves (heap.h); else NULL */
 };
 
@@ -167,6 +168,8 @@ struct ibvx {
 	uint64_t polls, sleeps, wakes;
 	/* memory that moves: regions opened, the longest, what had to be staged meanwhile */
 	uint64_t regions, region_longest_ns, staged_bytes;
+	struct list wanting;       /* sends whose memory is lent and for which there is room */
+	struct ibvx_heap *dropped; /* lent memory whose end the next call tells its layer */
 };
 
 /* Takes and releases the lock; the release looks after the bells of peers. */

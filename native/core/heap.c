@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "core/complete.h"
 #include "core/peer.h"
 #include "core/send.h"
 #include "core/wait.h"
-#include "ibvx_heap.h"
+
+/* Regions that a call opens for lent memory which does not wait itself. */
+#define HEAP_SERVE_MAX 4
 
 void heap_reach(struct request *r, void *at)
 {
@@ -18,13 +21,59 @@ void heap_reach(struct request *r, void *at)
 		r->base[1] = at ? (char *)at + r->bytes[0] : NULL;
 }
 
+void heap_drop(struct ibvx *ep, struct request *r)
+{
+	if (!heap_lent(r))
+		return;
+	list_remove(&r->wanting);
+	r->place->next = ep->dropped;
+	ep->dropped = r->place;
+	r->place = NULL;
+}
+
+static void heap_end(struct ibvx_heap *dropped)
+{
+	while (dropped) {
+		struct ibvx_heap *heap = dropped;
+
+		dropped = heap->next;
+		heap->drop(heap);
+	}
+}
+
+void heap_unlock(struct ibvx *ep)
+{
+	struct ibvx_heap *dropped = ep->dropped;
+
+	ep->dropped = NULL;
+	core_unlock(ep);
+	heap_end(dropped);
+}
+
+void heap_close(struct ibvx *ep)
+{
+	heap_end(ep->dropped);
+	ep->dropped = NULL;
+}
+
+/* Who is to serve r comes. */
+static void heap_call(struct request *r)
+{
+	if (r->waiter)
+		wait_call(r->peer->ep, r->waiter);
+	else if (heap_lent(r))
+		wait_call_any(r->peer->ep);
+}
+
 static void heap_wake_owner(struct request *r)
 {
 	if (!r->place || r->place->wanted)
 		return;
 	r->place->wanted = true;
-	if (r->waiter)
-		wait_call(r->peer->ep, r->waiter);
+	if (heap_lent(r))
+		list_append(&r->peer->ep->wanting, &r->wanting);
+	if (!r->served) /* else who serves it looks again */
+		heap_call(r);
 }
 
 int heap_want(struct request *r)
@@ -109,37 +158,76 @@ void heap_count_region(struct ibvx *ep, int64_t ns)
 		ep->region_longest_ns = (uint64_t)ns;
 }
 
-bool heap_turn(struct ibvx *ep, struct waiter *w)
+bool heap_serve(struct ibvx *ep, struct request *r)
 {
-	struct request *r = w->moving;
-	struct ibvx_heap *place;
+	struct ibvx_heap *place = r->place;
 	int64_t begin_ns;
 	void *at;
 
-	if (!r || r->state == REQ_DONE)
-		return false;
-	place = r->place;
-	if (!place->wanted && (r->kind == REQ_SEND || !wait_ready(ep)))
-		return false;
+	r->served = true;
 	place->wanted = false;
+	list_remove(&r->wanting);
+	ep->users++; /* an abort waits for us */
 	core_unlock(ep);
 	at = place->enter(place);
 	begin_ns = clock_now_ns();
 	core_lock(ep);
-	if (!at) /* the turn is an ordinary one: what has come is staged, what is to go calls again if there is room */
-		return false;
-	heap_reach(r, at);
-	if (r->kind == REQ_SEND)
-		heap_push(r);
-	else
-		heap_pull(ep, r);
-	heap_reach(r, NULL);
-	heap_count_region(ep, clock_now_ns() - begin_ns);
-	core_unlock(ep);
-	place->leave(place, at);
-	core_lock(ep);
-	wait_flush(ep);
-	if (place->wanted) /* more to do: no sleep before that */
-		atomic_store_explicit(&w->signal, 1, memory_order_relaxed);
-	return true;
+	if (at) { /* else the turn is an ordinary one: what has come is staged, what is to go calls again if there is room */
+		heap_reach(r, at);
+		if (r->kind == REQ_SEND)
+			heap_push(r);
+		else
+			heap_pull(ep, r);
+		heap_reach(r, NULL);
+		heap_count_region(ep, clock_now_ns() - begin_ns);
+		core_unlock(ep);
+		place->leave(place, at);
+		core_lock(ep);
+		wait_flush(ep);
+	}
+	ep->users--;
+	r->served = false;
+	if (r->state == REQ_DONE)
+		complete_released(ep, r);
+	else if (place->wanted) /* more to do: no sleep before that */
+		heap_call(r);
+	return at != NULL;
+}
+
+/* The first of those whose memory is lent that nobody is at. */
+static struct request *heap_next_lent(struct ibvx *ep)
+{
+	for (struct list *l = ep->wanting.next; l != &ep->wanting; l = l->next) {
+		struct request *r = LIST_ITEM(l, struct request, wanting);
+
+		if (!r->served)
+			return r;
+	}
+	return NULL;
+}
+
+void heap_serve_lent_now(struct ibvx *ep)
+{
+	for (int n = 0; n < HEAP_SERVE_MAX; n++) {
+		struct request *r = heap_next_lent(ep);
+
+		if (!r)
+			return;
+		heap_serve(ep, r);
+	}
+}
+
+bool heap_turn(struct ibvx *ep, struct waiter *w)
+{
+	struct request *r = w->moving, *lent = NULL;
+
+	if (r && (r->state == REQ_DONE || r->served || !(r->place->wanted || (r->kind == REQ_RECV && wait_ready(ep)))))
+		r = NULL;
+	if (!list_empty(&ep->wanting) && !w->background)
+		lent = heap_next_lent(ep);
+	if (r && lent) /* a receive into which much comes does not hold up what goes out */
+		w->lent_next = !w->lent_next;
+	if (lent && (!r || w->lent_next))
+		r = lent;
+	return r && heap_serve(ep, r);
 }

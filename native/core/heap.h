@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "core/core.h"
+#include "ibvx_heap.h"
 
 /* Most bytes that one region moves before it is closed: a copy of some ten microseconds. */
 #define HEAP_REGION_BYTES (64u << 10)
@@ -21,6 +22,28 @@ static inline char *heap_address(const struct request *r)
 {
 	return r->base[0];
 }
+
+/* From here on r's memory moves. */
+static inline void heap_mark(struct request *r)
+{
+	r->heap = true;
+	list_init(&r->wanting);
+}
+
+/* Any thread of the layer above may open regions of r's memory (ibvx_heap.drop). */
+static inline bool heap_lent(const struct request *r)
+{
+	return r->heap && r->place && r->place->drop;
+}
+
+/* The request is no more: if its memory was lent, its end will be told (heap_unlock). */
+void heap_drop(struct ibvx *ep, struct request *r);
+
+/* core_unlock(), and ends what was lent. The calls of ibvx_heap.h do that. */
+void heap_unlock(struct ibvx *ep);
+
+/* The endpoint is being freed, its requests are gone. No lock. */
+void heap_close(struct ibvx *ep);
 
 /* What a send returns whose memory is out of reach though there is room for it: only this one waits, not the peer. */
 #define HEAP_ABSENT (-EINPROGRESS)
@@ -47,8 +70,20 @@ void heap_reach(struct request *r, void *at);
 /* A region that is about to be closed has been open for this time. */
 void heap_count_region(struct ibvx *ep, int64_t ns);
 
-/* A waiter's turn: if w waits for a request whose memory could be used now, opens the region, moves a piece, closes
- * it; releases the lock meanwhile.  False: nothing was done. */
+/* Opens a region of r, moves a piece, closes it; releases the lock meanwhile.  False: there was no region. */
+bool heap_serve(struct ibvx *ep, struct request *r);
+
+/* Serves lent memory for which there is room, for a call that does not wait; releases the lock meanwhile if there is any. */
+void heap_serve_lent_now(struct ibvx *ep);
+
+static inline void heap_serve_lent(struct ibvx *ep)
+{
+	if (!list_empty(&ep->wanting))
+		heap_serve_lent_now(ep);
+}
+
+/* A waiter's turn: serves the request that w waits for, or one whose memory is lent, if that could be used now.  Releases the
+ * lock meanwhile.  False: nothing was done. */
 bool heap_turn(struct ibvx *ep, struct waiter *w);
 
 #endif

@@ -6,28 +6,36 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "core/api.h"
 #include "core/complete.h"
+#include "core/flow.h"
 #include "core/heap.h"
 #include "core/peer.h"
 #include "core/recv.h"
 #include "core/send.h"
 #include "core/wait.h"
 
+/* Regions that the start of a send from lent memory opens: an eager message has gone by then, if there was room. */
+#define HEAP_START_TURNS 4
+
 /* Waits for r with its memory at hand. Lock held. */
 static int heap_await(struct ibvx *ep, struct request *r, struct ibvx_heap *heap)
 {
-	struct waiter w = {.moving = heap && r->heap ? r : NULL};
+	bool lent = heap_lent(r);
+	struct waiter w = {.moving = lent || (heap && r->heap) ? r : NULL};
 	int rc;
 
 	recv_end_hopeless(ep, r);
 	if (r->state == REQ_DONE)
 		return 0;
 	r->waiter = &w;
-	r->place = w.moving ? heap : NULL;
+	if (!lent)
+		r->place = w.moving ? heap : NULL;
 	rc = wait_until(ep, &w, api_request_done, r, -1);
 	r->waiter = NULL;
-	r->place = NULL;
+	if (!lent)
+		r->place = NULL;
 	return rc;
 }
 
@@ -78,7 +86,7 @@ int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sb
 	}
 	if (rc == 0) {
 		r->blocking = true;
-		r->heap = true;
+		heap_mark(r);
 		r->place = heap;
 		send_start(r);
 		rc = heap_await(ep, r, heap);
@@ -89,8 +97,108 @@ int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sb
 	return rc;
 }
 
-int ibvx_heap_isend(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
-		    ibvx_req *req)
+bool ibvx_heap_lends(struct ibvx *ep, int dest, size_t bytes)
+{
+	const struct transport_ops *ops;
+	struct transport *t;
+	bool moves;
+
+	if (api_check_rank(ep, dest, "destination") || ep->progress_running)
+		return false;
+	if (bytes <= ep->peers[dest].eager_max)
+		return true;
+	core_lock(ep);
+	t = ep->peers[dest].transport;
+	ops = t->ops;
+	moves = (ops->get && ops->get_pays(t, dest, bytes)) || (ops->put_pays && ops->put_pays(t, dest, bytes));
+	core_unlock(ep);
+	return !moves;
+}
+
+/* A fresh request of a non-blocking send, if there may be one. Lock held. */
+static int heap_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+			 struct request **out)
+{
+	int rc = api_check_open(ep);
+
+	if (rc == 0)
+		rc = peer_check(&ep->peers[dest]);
+	if (rc)
+		return rc;
+	*out = api_new_send(ep, buf, dest, tag, context, sync);
+	return *out ? 0 : -ENOMEM;
+}
+
+/* Sends from lent memory what can leave at once. Lock held, released meanwhile. */
+static void heap_start_lent(struct ibvx *ep, struct request *r)
+{
+	struct peer *p = r->peer;
+	size_t total = request_total(r);
+
+	if (total <= p->eager_max && !flow_allows_eager(p, total))
+		wait_progress(ep); /* credit may have come back */
+	r->served = true; /* by us: nobody else need come */
+	if (p->state == PEER_OPEN)
+		send_start(r);
+	else
+		complete_request(ep, r, p->state == PEER_CLOSED ? -EPIPE : p->fail_code);
+	r->served = false;
+	for (int n = 0; n < HEAP_START_TURNS && r->state != REQ_DONE && r->place->wanted; n++)
+		heap_serve(ep, r);
+	if (!list_empty(&ep->wanting))
+		wait_call_any(ep);
+}
+
+int ibvx_heap_isend(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+		    bool sync, ibvx_req *req)
+{
+	struct request *r = NULL;
+	int rc = api_check_rank(ep, dest, "destination");
+
+	*req = IBVX_REQ_NULL;
+	heap->wanted = false;
+	heap->next = NULL;
+	if (rc) {
+		heap->drop(heap);
+		return rc;
+	}
+	core_lock(ep);
+	rc = heap_new_send(ep, buf, dest, tag, context, sync, &r);
+	if (rc == 0) {
+		heap_mark(r);
+		r->place = heap;
+		*req = request_handle(r);
+		heap_start_lent(ep, r);
+	}
+	heap_unlock(ep);
+	if (rc)
+		heap->drop(heap);
+	return rc;
+}
+
+/* From memory that is only valid during the call: copied if the message cannot leave at once. Lock held. */
+static int heap_start_copy(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf)
+{
+	int rc = r->sync ? 0 : api_at_once(ep, buf, r->peer->rank, r->tag, r->context);
+
+	if (rc == 0) {
+		r->stage = malloc(request_total(r) + 1);
+		if (!r->stage) {
+			request_put(&ep->requests, r);
+			return error_set(-ENOMEM, "no memory for a copy of a message of %zu bytes", buf->head_bytes + buf->body_bytes);
+		}
+		request_read(r, 0, r->stage, request_total(r));
+		r->base[0] = r->stage;
+		r->base[1] = r->stage + r->bytes[0];
+		send_start(r);
+		return 0;
+	}
+	complete_request(ep, r, rc > 0 ? 0 : rc);
+	return 0;
+}
+
+int ibvx_heap_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+			 ibvx_req *req)
 {
 	struct request *r = NULL;
 	int rc = api_check_send(ep, buf, dest);
@@ -101,19 +209,19 @@ int ibvx_heap_isend(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, in
 		return rc;
 	}
 	core_lock(ep);
-	rc = api_check_open(ep);
-	if (rc == 0)
-		rc = peer_check(&ep->peers[dest]);
+	rc = heap_new_send(ep, buf, dest, tag, context, sync, &r);
 	if (rc == 0) {
-		r = api_new_send(ep, buf, dest, tag, context, sync);
-		rc = r ? 0 : -ENOMEM;
-	}
-	if (rc == 0) {
-		r->stage = copy;
-		copy = NULL;
 		*req = request_handle(r);
-		api_start_send(ep, r, buf);
+		if (copy) {
+			r->stage = copy;
+			copy = NULL;
+			api_start_send(ep, r, buf);
+		} else {
+			rc = heap_start_copy(ep, r, buf);
+		}
 	}
+	if (rc)
+		*req = IBVX_REQ_NULL;
 	core_unlock(ep);
 	free(copy);
 	return rc;
@@ -131,7 +239,8 @@ static struct request *heap_new_recv(struct ibvx *ep, const struct ibvx_want *wa
 
 	if (!r)
 		return NULL;
-	r->heap = !want->base;
+	if (!want->base)
+		heap_mark(r);
 	r->want = want->user;
 	r->want_mask = want->user_mask;
 	return r;
@@ -289,7 +398,7 @@ int ibvx_heap_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_heap *heap, struc
 			rc = heap_consume(ep, r, heap, status);
 		}
 	}
-	core_unlock(ep);
+	heap_unlock(ep);
 	return rc;
 }
 
@@ -300,6 +409,7 @@ int ibvx_heap_test(struct ibvx *ep, ibvx_req *req, struct ibvx_heap *heap, struc
 
 	heap_reset(heap);
 	core_lock(ep);
+	heap_serve_lent(ep);
 	r = api_find(ep, *req);
 	if (r) {
 		if (r->state != REQ_DONE)
@@ -312,7 +422,7 @@ int ibvx_heap_test(struct ibvx *ep, ibvx_req *req, struct ibvx_heap *heap, struc
 			*req = IBVX_REQ_NULL;
 		}
 	}
-	core_unlock(ep);
+	heap_unlock(ep);
 	if (rc == 0)
 		wait_idle_test(ep);
 	return rc;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "core/core.h"
 #include "core/flow.h"
+#include "core/heap.h"
 #include "core/monitor.h"
 #include "core/peer.h"
 #include "core/recv.h"
@@ -138,6 +139,7 @@ int core_open(struct ibvx **out, const struct core_config *cfg)
 	list_init(&ep->arrivals);
 	list_init(&ep->finished);
 	list_init(&ep->waiters);
+	list_init(&ep->wanting);
 	list_init(&ep->requests.free);
 	rc = log_open(&ep->log, (enum log_level)settings_int(ep->settings, SETTING_LOG),
 		      settings_text(ep->settings, SETTING_LOG_FILE), ep->rank);
@@ -322,6 +324,7 @@ void core_free(struct ibvx *ep)
 	wait_close(ep);
 	monitor_stop(ep->monitor);
 	recv_free_all(ep);
+	heap_close(ep);
 	for (int i = ep->transport_count - 1; i >= 0; i--)
 		ep->transports[i]->ops->close(ep->transports[i]);
 	monitor_close(ep->monitor); /* transports take their descriptors back */

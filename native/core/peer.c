@@ -149,22 +149,25 @@ static int peer_flush_sends(struct peer *p, int *sent)
 	return 0;
 }
 
-/* HEAP_ABSENT: all that are left wait for their owners. */
+/* HEAP_ABSENT: all that are left wait for their owners. Of streams from lent memory only the first is served: so they come one after
+ * the other, and who waits for the first can take it where it belongs. */
 static int peer_flush_streams(struct peer *p, int *sent)
 {
 	const struct request *absent = NULL; /* the first of those that do, since one went on */
+	bool lent = false;
 
 	while (!list_empty(&p->streams) && *sent < PEER_FLUSH_MAX) {
 		struct request *r = LIST_ITEM(p->streams.next, struct request, link);
-		int rc = r == absent ? HEAP_ABSENT : send_stream(r);
+		int rc = r == absent || (lent && heap_lent(r)) ? HEAP_ABSENT : send_stream(r);
 
 		if (r == absent || (rc < 0 && rc != HEAP_ABSENT))
 			return rc;
 		if (rc == 0) {
 			absent = NULL;
 			(*sent)++;
-		} else if (!absent) {
-			absent = r;
+		} else {
+			lent = lent || heap_lent(r);
+			absent = absent ? absent : r;
 		}
 		if (r->state == REQ_STREAMING) { /* next one's turn */
 			list_remove(&r->link);

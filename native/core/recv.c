@@ -402,6 +402,7 @@ void recv_free_all(struct ibvx *ep)
 			continue;
 		free(r->message);
 		free(r->stage);
+		heap_drop(ep, r);
 		if (r->kind == REQ_RECV && r->split && !r->consumed)
 			free(r->base[1]);
 	}

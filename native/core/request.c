@@ -104,6 +104,7 @@ struct request *request_get(struct request_table *t, enum req_kind kind, enum re
 	r->wants_put = false;
 	r->heap = false;
 	r->lost = false;
+	r->served = false;
 	r->owes = 0;
 	r->peer = NULL;
 	r->waiter = NULL;

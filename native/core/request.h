@@ -70,6 +70,7 @@ struct request {
 	bool wants_put;    /* receive: the CTS that it owes offers its memory */
 	bool heap;         /* the memory moves, or there is none: base is NULL but inside a region (heap.h) */
 	bool lost;         /* receive: there was no memory for the stage */
+	bool served;       /* heap: a thread is opening a region of it, or has one open: the slot stays */
 	uint8_t owes;      /* enum wire_kind of the control packet that this request owes, or 0 */
 
 	struct peer *peer; /* send: destination; receive: once matched, the sender */
@@ -92,7 +93,8 @@ struct request {
 	uint64_t want, want_mask; /* receive: bits of the user word that must be equal */
 	struct umsg *message; /* REQ_MESSAGE */
 
-	struct ibvx_heap *place; /* heap: of the thread that waits, or NULL */
+	struct ibvx_heap *place; /* heap: of the thread that waits, or lent; or NULL */
+	struct list wanting; /* heap: in the endpoint's list, if the place is lent and somebody is to serve it */
 	char *stage;       /* what arrived outside of a region, or the copy that a send reads; freed with the slot */
 	uint64_t stage_at, stage_end; /* receive: the part of the stage that is not in its place yet */
 	struct match_node node;

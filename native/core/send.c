@@ -184,7 +184,7 @@ static size_t send_first_bytes(const struct request *r)
 	size_t total = request_total(r);
 	size_t first = send_piece_bytes(p, total) - sizeof(struct wire_long);
 
-	if (first >= total || (r->heap && !r->place) || !flow_allows_eager(p, first) ||
+	if (first >= total || (r->heap && (!r->place || heap_lent(r))) || !flow_allows_eager(p, first) ||
 	    (ops->put_pays && ops->put_pays(p->transport, p->rank, total)))
 		return 0;
 	return first;

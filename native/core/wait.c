@@ -103,6 +103,16 @@ void wait_call(struct ibvx *ep, struct waiter *w)
 	wait_signal(ep, w);
 }
 
+void wait_call_any(struct ibvx *ep)
+{
+	struct waiter *w = ep->poller;
+
+	for (struct list *l = ep->waiters.next; (!w || w->background) && l != &ep->waiters; l = l->next)
+		w = LIST_ITEM(l, struct waiter, link);
+	if (w && !w->background)
+		wait_signal(ep, w);
+}
+
 void wait_on_complete(struct ibvx *ep, struct request *r)
 {
 	if (r->waiter) {
@@ -312,6 +322,8 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	if (!w->background)
 		ep->users--;
 	wait_pass_token(ep, w);
+	if (!list_empty(&ep->wanting))
+		wait_call_any(ep);
 	return rc;
 }
 

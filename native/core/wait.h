@@ -27,6 +27,9 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 /* There is work that only w can do: wakes it and makes it the poller if possible. Lock held. */
 void wait_call(struct ibvx *ep, struct waiter *w);
 
+/* There is work that any thread of the layer above can do: calls one that waits. Lock held. */
+void wait_call_any(struct ibvx *ep);
+
 /* Called by completions, unexpected arrivals, and failures. Lock held. */
 void wait_on_complete(struct ibvx *ep, struct request *r);
 void wait_on_message(struct ibvx *ep);

@@ -18,13 +18,14 @@ static const unsigned char place_shift[8] = {0, 0, 1, 1, 2, 3, 2, 3};
 
 /* GetPrimitiveArrayCritical gives the array itself. */
 static bool place_pins;
+static JavaVM *place_vm;
 
 int place_load(JNIEnv *env)
 {
 	jbyteArray array = (*env)->NewByteArray(env, 64);
 	void *at, *again;
 
-	if (!array)
+	if (!array || (*env)->GetJavaVM(env, &place_vm) != 0)
 		return -1;
 	/* two copies have two addresses (-Xcheck:jni copies and says that it does not) */
 	at = (*env)->GetPrimitiveArrayCritical(env, array, NULL);
@@ -51,6 +52,49 @@ static void place_leave(struct ibvx_heap *heap, void *at)
 	struct place *p = (struct place *)heap;
 
 	(*p->env)->ReleasePrimitiveArrayCritical(p->env, p->array, (char *)at - p->offset, 0);
+}
+
+/* Of the calling thread; NULL: it is none of Java's. */
+static JNIEnv *place_env(void)
+{
+	void *env = NULL;
+
+	return (*place_vm)->GetEnv(place_vm, &env, JNI_VERSION_10) == JNI_OK ? env : NULL;
+}
+
+static void *place_enter_lent(struct ibvx_heap *heap)
+{
+	struct place *p = (struct place *)heap;
+
+	p->env = place_env();
+	return p->env ? place_enter(heap) : NULL;
+}
+
+static void place_drop(struct ibvx_heap *heap)
+{
+	struct place *p = (struct place *)heap;
+	JNIEnv *env = place_env();
+
+	if (env)
+		(*env)->DeleteGlobalRef(env, p->array);
+	free(p);
+}
+
+struct ibvx_heap *place_lend(const struct place *p)
+{
+	struct place *lent = malloc(sizeof(*lent));
+	jobject array = lent ? (*p->env)->NewGlobalRef(p->env, p->array) : NULL;
+
+	if (!array) {
+		free(lent);
+		error_set(-ENOMEM, "no memory to lend an array of %zu bytes to the library", p->length);
+		return NULL;
+	}
+	*lent = *p;
+	lent->array = array;
+	lent->heap.enter = place_enter_lent;
+	lent->heap.drop = place_drop;
+	return &lent->heap;
 }
 
 struct place place_of(JNIEnv *env, jobject array, jint kind, jlong offset, jlong length)

@@ -97,6 +97,23 @@ NATIVE(jint, ssend)(JNIEnv *env, jclass class, jlong handle, jobject array, jint
 	return send_now(handle, &place, &(struct route){dest, tag, context, type}, true);
 }
 
+static int small_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
+{
+	char room[PLACE_SMALL];
+	const struct ibvx_sbuf buf = {.body = room, .body_bytes = p->length, .user = (uint64_t)to->type};
+
+	place_pull(p, 0, p->length, room);
+	return ibvx_heap_isend_copy(ep, NULL, &buf, to->rank, to->tag, to->context, sync, req);
+}
+
+static int lent_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
+{
+	const struct ibvx_sbuf buf = {.body_bytes = p->length, .user = (uint64_t)to->type};
+	struct ibvx_heap *lent = place_lend(p);
+
+	return lent ? ibvx_heap_isend(ep, lent, &buf, to->rank, to->tag, to->context, sync, req) : -ENOMEM;
+}
+
 static jlong send_later(jlong handle, const struct place *p, const struct route *to, bool sync)
 {
 	struct ibvx *ep = endpoint_get(handle);
@@ -111,11 +128,15 @@ static jlong send_later(jlong handle, const struct place *p, const struct route 
 		buf.body_bytes = p->length;
 		rc = sync ? ibvx_issend(ep, &buf, to->rank, to->tag, to->context, &req)
 			  : ibvx_isend(ep, &buf, to->rank, to->tag, to->context, &req);
+	} else if (place_is_array(p) && p->length <= PLACE_SMALL) {
+		rc = small_isend(ep, p, to, sync, &req);
+	} else if (place_direct(p) && ibvx_heap_lends(ep, to->rank, p->length)) {
+		rc = lent_isend(ep, p, to, sync, &req);
 	} else {
 		void *copy = place_copy(p, &buf.body_bytes);
 
 		buf.body = copy;
-		rc = copy ? ibvx_heap_isend(ep, copy, &buf, to->rank, to->tag, to->context, sync, &req) : -ENOMEM;
+		rc = copy ? ibvx_heap_isend_copy(ep, copy, &buf, to->rank, to->tag, to->context, sync, &req) : -ENOMEM;
 	}
 	endpoint_put(handle);
 	return rc < 0 ? rc : (jlong)req;

@@ -59,6 +59,32 @@ void moving_init(struct moving *m, char *at, size_t bytes, uint64_t seed)
 			     .rng = rng_seed(seed, 11)};
 }
 
+static void moving_drop(struct ibvx_heap *heap)
+{
+	struct moving *m = (struct moving *)heap;
+
+	if (m->open) {
+		fprintf(stderr, "lent memory is given back while a region of it is open\n");
+		abort();
+	}
+	atomic_fetch_add(m->dropped, 1);
+	memset(m->at, 0xdd, m->bytes);
+	free(m->at);
+	free(m);
+}
+
+struct ibvx_heap *moving_lend(char *at, size_t bytes, uint64_t seed, atomic_uint *dropped)
+{
+	struct moving *m = malloc(sizeof(*m));
+
+	if (!m)
+		abort();
+	moving_init(m, at, bytes, seed);
+	m->heap.drop = moving_drop;
+	m->dropped = dropped;
+	return &m->heap;
+}
+
 void moving_bring(struct moving *m)
 {
 	if (m->heap.rest_bytes)

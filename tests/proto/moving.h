@@ -4,8 +4,9 @@
 /*
  * moving: memory as a collector sees it.  While no region is open it may lie anywhere: opening and closing one moves it, and
  * the place where it was is filled with rubbish and freed, so that ASan or a check of the bytes catches whoever kept
- * an address.  One thread at a time.
+ * an address.  One thread at a time, of lent memory whichever.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "ibvx_heap.h"
@@ -21,10 +22,14 @@ struct moving {
 	unsigned refuse;       /* so many times there is no region just now */
 	void (*on_enter)(struct moving *m, void *arg); /* or NULL */
 	void *arg;
+	atomic_uint *dropped;
 };
 
 /* Takes `at` (from malloc) over. */
 void moving_init(struct moving *m, char *at, size_t bytes, uint64_t seed);
+
+/* The same to be lent (ibvx_heap_isend): who drops it frees it, and counts one in *dropped. */
+struct ibvx_heap *moving_lend(char *at, size_t bytes, uint64_t seed, atomic_uint *dropped);
 
 /* After a receive: brings what was staged to its place. */
 void moving_bring(struct moving *m);

@@ -96,8 +96,10 @@ void op_start_send(struct actor *a)
 	struct operation *op = send_prepare(a, &buf);
 	int err;
 
-	if (rng_percent(&a->rng, 25))
+	if (rng_percent(&a->rng, 20))
 		err = op_copied_send(a, op);
+	else if (ibvx_heap_lends(a->ep, op->m.dst, 0) && rng_percent(&a->rng, 30))
+		err = op_lent_send(a, op);
 	else if (op->m.sync)
 		err = ibvx_issend(a->ep, &buf, op->m.dst, op->m.tag, op->m.context, &op->req);
 	else

@@ -25,7 +25,18 @@ int op_copied_send(struct actor *a, struct operation *op)
 
 	buf.head = copy;
 	buf.body = copy + op->m.bytes[0];
-	return ibvx_heap_isend(a->ep, copy, &buf, op->m.dst, op->m.tag, op->m.context, op->m.sync, &op->req);
+	return ibvx_heap_isend_copy(a->ep, copy, &buf, op->m.dst, op->m.tag, op->m.context, op->m.sync, &op->req);
+}
+
+static atomic_uint returned;
+
+int op_lent_send(struct actor *a, struct operation *op)
+{
+	const struct ibvx_sbuf buf = { NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user };
+	struct ibvx_heap *lent = moving_lend(send_copy(a, op), op->m.bytes[0] + op->m.bytes[1], op->m.user, &returned);
+
+	((struct moving *)lent)->refuse = rng_percent(&a->rng, 5);
+	return ibvx_heap_isend(a->ep, lent, &buf, op->m.dst, op->m.tag, op->m.context, op->m.sync, &op->req);
 }
 
 int op_moving_send(struct actor *a, struct operation *op)

@@ -136,6 +136,7 @@ void op_cancel(struct actor *a, unsigned i, bool must);
 
 /* operation_heap.c: the same calls with memory that moves; what the call returned. */
 int op_copied_send(struct actor *a, struct operation *op);
+int op_lent_send(struct actor *a, struct operation *op);
 int op_moving_send(struct actor *a, struct operation *op);
 enum heap_call { HEAP_RECV, HEAP_MRECV, HEAP_WAIT, HEAP_TEST };
 int op_heap_receive(struct actor *a, struct operation *op, enum heap_call call, ibvx_req *req, struct ibvx_status *s);

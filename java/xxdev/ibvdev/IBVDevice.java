@@ -239,13 +239,12 @@ public final class IBVDevice extends Device {
 		long ep = endpoint;
 		Message message = Message.of(codec(), operation, buf, offset, count);
 		Place place = message.addressed(ep, rank);
-		IBVRequest request = IBVRequest.send(this, ep, operation, rank, tag, context, place);
+		IBVRequest request = IBVRequest.send(this, ep, operation, rank, tag, context, place, message.packer);
 		request.handle = sync
 			? Native.issend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word)
 			: Native.isend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
 		if (Native.failed(request.handle))
 			throw Texts.sending(operation, rank, tag, context);
-		message.sent();
 		pending.add(request);
 		return request;
 	}

@@ -48,6 +48,8 @@ final class IBVRequest extends Request implements PendingRequest {
 	private final int context;
 	/** A receive's target; of a send only if its memory must stay reachable. */
 	private final Place place;
+	/** Of a send of objects: where their bytes are, for the next one when it is complete; else null. */
+	private final ObjectCodec.Packer packer;
 	private final boolean receive;
 	/** Of a send, for its status. */
 	private final long word;
@@ -63,12 +65,13 @@ final class IBVRequest extends Request implements PendingRequest {
 	private volatile boolean taken;
 	private PendingRequest next;
 
-	private IBVRequest(IBVDevice device, long endpoint, String operation, boolean receive, int peer, int tag, int context, Place place, long word,
-		long bytes) {
+	private IBVRequest(IBVDevice device, long endpoint, String operation, boolean receive, ObjectCodec.Packer packer, int peer, int tag, int context,
+		Place place, long word, long bytes) {
 		this.device = device;
 		this.endpoint = endpoint;
 		this.operation = operation;
 		this.receive = receive;
+		this.packer = packer;
 		this.peer = peer;
 		this.tag = tag;
 		this.context = context;
@@ -77,13 +80,14 @@ final class IBVRequest extends Request implements PendingRequest {
 		this.bytes = bytes;
 	}
 
-	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, Place place) {
+	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, Place place,
+		ObjectCodec.Packer packer) {
 		Place kept = place.nativeKind == Native.MEMORY ? place : null;
-		return new IBVRequest(device, endpoint, operation, false, peer, tag, context, kept, place.word, place.length);
+		return new IBVRequest(device, endpoint, operation, false, packer, peer, tag, context, kept, place.word, place.length);
 	}
 
 	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, Place place) {
-		return new IBVRequest(device, endpoint, "irecv", true, peer, tag, context, place, 0, 0);
+		return new IBVRequest(device, endpoint, "irecv", true, null, peer, tag, context, place, 0, 0);
 	}
 
 	@Override
@@ -158,6 +162,8 @@ final class IBVRequest extends Request implements PendingRequest {
 
 	/** The library has given the request back with this result. */
 	private void take(int rc, ResultBlock result) {
+		if (packer != null)
+			packer.giveBack();
 		if (rc == -Native.ECANCELED)
 			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": cancelled");
 		else if (rc < 0 && receive)

@@ -10,7 +10,8 @@ final class Message {
 	static final int ALL = -1;
 
 	private final Place place;
-	private final ObjectCodec.Packer packer;
+	/** Of objects; null: of something else. */
+	final ObjectCodec.Packer packer;
 
 	private Message(Place place, ObjectCodec.Packer packer) {
 		this.place = place;
@@ -87,7 +88,7 @@ final class Message {
 		return Place.packed(packer.sink.array(), packer.sink.size(), place.word);
 	}
 
-	/** After the send. */
+	/** After the send: the library reads it no more. */
 	void sent() {
 		if (packer != null)
 			packer.giveBack();

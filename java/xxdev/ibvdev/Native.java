@@ -25,7 +25,7 @@ package xxdev.ibvdev;
  * {@code -EMSGSIZE} (longer than the place) and {@code -EPROTOTYPE} (another type): then the message is consumed, the place
  * unchanged, and the block says what it was: {@code bytes()} is the length, of rows without their table where it was received.
  *
- * <p><b>Reachability.</b> Of a send nothing needs to stay reachable but {@code MEMORY}. The place of a receive must, and the
+ * <p><b>Reachability.</b> Of a send nothing needs to stay reachable but {@code MEMORY}: what the library still reads of arrays it has a reference to. The place of a receive must, and the
  * same is named again when the request is waited for or tested: that call brings the data to it.
  */
 final class Native {
@@ -90,7 +90,7 @@ final class Native {
 	/** 1: the message has left eagerly, in the stream in front of whatever is sent later; 0: not possible now, nothing has happened. */
 	static native int sendAtOnce(long endpoint, byte[] message, int dest, int tag, int context, long type);
 
-	/** A request handle. What is not MEMORY has been copied, or has left, when this returns. */
+	/** A request handle. The place must not change until the request is complete: the library may read it until then, by any thread that calls it. */
 	static native long isend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag,
 		int context, long type);
 

@@ -73,6 +73,16 @@ final class XxdevTest {
 	}
 
 	@EveryMode
+	void windows(Mode mode) {
+		finishes(job(mode, 2, Windows.class));
+	}
+
+	@EveryMode
+	void windowsWithLowSwitchLimit(Mode mode) {
+		finishes(job(mode, 2, Windows.class).option("-Dibvdev.psl=200"));
+	}
+
+	@EveryMode
 	void mismatches(Mode mode) {
 		finishes(job(mode, 2, Mismatches.class));
 	}
