@@ -18,9 +18,7 @@
 #define BIAS_STREAK 256u
 #define BIAS_DOUBLINGS 12u
 
-#if !defined(__x86_64__) || defined(__ILP32__)
-_Thread_local uint64_t lock_self;
-#endif
+_Thread_local uintptr_t lock_self;
 
 static bool spin(struct lock *lock)
 {
@@ -84,42 +82,51 @@ static void bias_end(struct lock *lock, uintptr_t bias)
 		lock->ended++;
 }
 
+static bool is_dead(int tid)
+{
+	return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
 /* This thread's seat: the one that it has, a free one, or that of a dead thread. -1: there is none. */
-static int seat_take(struct lock *lock, uintptr_t me)
+static int seat_take(struct lock *lock)
 {
 	int seat = -1;
 
 	for (int i = 0; i < (int)LOCK_SEATS; i++) {
-		if (lock->owner[i].thread == me)
+		if (lock->owner[i].thread == lock_self)
 			return i;
 		if (seat < 0 && !lock->owner[i].thread)
 			seat = i;
 	}
 	for (int i = 0; seat < 0 && i < (int)LOCK_SEATS; i++) {
-		if (syscall(SYS_tgkill, getpid(), lock->owner[i].tid, 0) != 0 && errno == ESRCH)
+		if (is_dead(lock->owner[i].tid))
 			seat = i;
 	}
 	if (seat >= 0) {
-		lock->owner[seat].thread = me;
+		lock->owner[seat].thread = lock_self;
 		lock->owner[seat].tid = (int)syscall(SYS_gettid);
 	}
 	return seat;
 }
 
-void lock_settle(struct lock *lock, uintptr_t me)
+void lock_settle(struct lock *lock)
 {
+	static _Atomic uintptr_t last_self;
 	uintptr_t bias = atomic_load_explicit(&lock->bias, memory_order_relaxed);
 
+	if (!lock_self)
+		lock_self =
+			atomic_fetch_add_explicit(&last_self, LOCK_SEATS, memory_order_relaxed) + LOCK_SEATS;
 	if (bias)
 		bias_end(lock, bias);
-	if (lock->last != me) {
-		lock->last = me;
+	if (lock->last != lock_self) {
+		lock->last = lock_self;
 		lock->streak = 0;
 	} else if (++lock->streak >= BIAS_STREAK << lock->ended) {
-		int seat = fence_possible() ? seat_take(lock, me) : -1;
+		int seat = fence_possible() ? seat_take(lock) : -1;
 
 		lock->streak = 0;
 		if (seat >= 0)
-			atomic_store_explicit(&lock->bias, me | (uintptr_t)seat, memory_order_relaxed);
+			atomic_store_explicit(&lock->bias, lock_self | (uintptr_t)seat, memory_order_relaxed);
 	}
 }

@@ -27,58 +27,42 @@
 
 enum lock_state { LOCK_FREE = 0, LOCK_HELD = 1, LOCK_CONTENDED = 2 };
 
-/* Fits into the low bits of lock_thread(). */
+/* Fits into the low bits of lock_self. */
 #define LOCK_SEATS 8u
 
 struct lock {
 	_Atomic uint32_t state; /* enum lock_state; the futex word */
 	_Atomic uint32_t spins; /* how long spinning took when it last paid; a hint */
-	_Atomic uintptr_t
-		bias; /* lock_thread() of the favourite and its seat, or 0; changed by holders of the mutex */
-	_Atomic uint8_t inside[LOCK_SEATS]; /* its owner holds the lock, or is about to look whether it may */
+	/* lock_self of the favourite, and its seat, or 0; changed by holders of the mutex */
+	_Atomic uintptr_t bias;
+	/* of a seat: its owner holds the lock, or is about to look whether it may */
+	_Atomic uint8_t inside[LOCK_SEATS];
 	/* the holder's: */
 	uint8_t by_bias; /* how it was taken: 0, or 1 + the favourite's seat */
 	uint8_t ended;   /* how many biases have ended, up to a limit */
 	uint32_t streak; /* how often `last` has taken the mutex in a row */
 	uintptr_t last;
 	struct {
-		uintptr_t thread; /* lock_thread(), or 0: free */
+		uintptr_t thread; /* lock_self, or 0: free */
 		int tid;
 	} owner[LOCK_SEATS];
 };
-#define LOCK_INIT \
-	{         \
-		0 \
-	}
+#define LOCK_INIT {0}
 
 void lock_acquire_slow(struct lock *lock);
 /* The mutex is ours: ends a bias of another thread, and may favour this one from now on. */
-void lock_settle(struct lock *lock, uintptr_t me);
+void lock_settle(struct lock *lock);
 void lock_wake(struct lock *lock);
 
-#if !defined(__x86_64__) || defined(__ILP32__)
-extern _Thread_local uint64_t lock_self;
-#endif
-
-/* Tells apart threads that live at the same time; never 0, and a multiple of LOCK_SEATS. */
-static inline uintptr_t lock_thread(void)
-{
-#if defined(__x86_64__) && !defined(__ILP32__)
-	uintptr_t self;
-
-	__asm__("movq %%fs:0, %0" : "=r"(self));
-	return self;
-#else
-	return (uintptr_t)&lock_self;
-#endif
-}
+/* The calling thread: a multiple of LOCK_SEATS that no other thread has had, or 0 before its first lock_settle(). */
+extern _Thread_local uintptr_t lock_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* The favourite's two looks.  The first: the bias, if it is this thread's, else 0. */
-static inline uintptr_t lock_bias_of(const struct lock *lock, uintptr_t me)
+static inline uintptr_t lock_bias_of(const struct lock *lock)
 {
 	uintptr_t bias = atomic_load_explicit(&lock->bias, memory_order_relaxed);
 
-	return (bias & ~(uintptr_t)(LOCK_SEATS - 1)) == me ? bias : 0;
+	return (bias & ~(uintptr_t)(LOCK_SEATS - 1)) == lock_self ? bias : 0;
 }
 
 /* The second, however long after the first. */
@@ -106,13 +90,13 @@ static inline bool lock_try_mutex(struct lock *lock)
 
 static inline void lock_acquire(struct lock *lock)
 {
-	uintptr_t me = lock_thread(), bias = lock_bias_of(lock, me);
+	uintptr_t bias = lock_bias_of(lock);
 
 	if (bias && lock_enter_bias(lock, bias))
 		return;
 	if (!lock_try_mutex(lock))
 		lock_acquire_slow(lock);
-	lock_settle(lock, me);
+	lock_settle(lock);
 }
 
 static inline void lock_release(struct lock *lock)
