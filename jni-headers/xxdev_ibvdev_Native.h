@@ -27,6 +27,8 @@ extern "C" {
 #define xxdev_ibvdev_Native_MEMORY 8L
 #undef xxdev_ibvdev_Native_BODY
 #define xxdev_ibvdev_Native_BODY 9L
+#undef xxdev_ibvdev_Native_BRIEF
+#define xxdev_ibvdev_Native_BRIEF 10L
 #undef xxdev_ibvdev_Native_ROWS
 #define xxdev_ibvdev_Native_ROWS 16L
 #undef xxdev_ibvdev_Native_TYPE_MASK

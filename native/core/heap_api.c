@@ -251,10 +251,14 @@ static struct request *heap_new_recv(struct ibvx *ep, const struct ibvx_want *wa
 static void *heap_enter_early(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want,
 			      const struct umsg *message)
 {
-	const struct umsg *u = message ? message : recv_peek(ep, want->source, want->tag, want->context);
+	const struct umsg *u = message;
 	void *at;
 
-	if (!heap || want->base || !u || u->at == 0)
+	if (!heap || want->base)
+		return NULL;
+	if (!u)
+		u = recv_peek(ep, want->source, want->tag, want->context);
+	if (!u || u->at == 0)
 		return NULL;
 	ep->users++; /* an abort waits for us */
 	core_unlock(ep);

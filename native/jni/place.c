@@ -123,7 +123,7 @@ bool place_direct(const struct place *p)
 /* Java has checked the range, so nothing was out of bounds; -Xcheck:jni wants to see the question asked. */
 static void place_asked(JNIEnv *env)
 {
-	if ((*env)->ExceptionCheck(env))
+	if (!place_pins && (*env)->ExceptionCheck(env))
 		(*env)->ExceptionClear(env);
 }
 

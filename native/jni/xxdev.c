@@ -97,13 +97,20 @@ NATIVE(jint, ssend)(JNIEnv *env, jclass class, jlong handle, jobject array, jint
 	return send_now(handle, &place, &(struct route){dest, tag, context, type}, true);
 }
 
+/* What is at `body` need not stay there. */
+static int brief_isend(struct ibvx *ep, const void *body, size_t bytes, const struct route *to, bool sync, ibvx_req *req)
+{
+	const struct ibvx_sbuf buf = {.body = body, .body_bytes = bytes, .user = (uint64_t)to->type};
+
+	return ibvx_heap_isend_copy(ep, NULL, &buf, to->rank, to->tag, to->context, sync, req);
+}
+
 static int small_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
 {
 	char room[PLACE_SMALL];
-	const struct ibvx_sbuf buf = {.body = room, .body_bytes = p->length, .user = (uint64_t)to->type};
 
 	place_pull(p, 0, p->length, room);
-	return ibvx_heap_isend_copy(ep, NULL, &buf, to->rank, to->tag, to->context, sync, req);
+	return brief_isend(ep, room, p->length, to, sync, req);
 }
 
 static int lent_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
@@ -128,6 +135,8 @@ static jlong send_later(jlong handle, const struct place *p, const struct route 
 		buf.body_bytes = p->length;
 		rc = sync ? ibvx_issend(ep, &buf, to->rank, to->tag, to->context, &req)
 			  : ibvx_isend(ep, &buf, to->rank, to->tag, to->context, &req);
+	} else if (p->kind == xxdev_ibvdev_Native_BRIEF) {
+		rc = brief_isend(ep, (const void *)p->offset, p->length, to, sync, &req);
 	} else if (place_is_array(p) && p->length <= PLACE_SMALL) {
 		rc = small_isend(ep, p, to, sync, &req);
 	} else if (place_direct(p) && ibvx_heap_lends(ep, to->rank, p->length)) {

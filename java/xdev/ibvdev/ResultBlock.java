@@ -5,15 +5,22 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Where natives put the status of a receive or probe: 40 bytes of native memory for each thread, so that a
- * status costs neither an object nor a JNI call. For the devices of this jar only.
+ * Where natives put the status of a receive or probe: native memory of each thread, so that a
+ * status costs neither an object nor a JNI call. Behind it is room for a short message. For the devices of this jar only.
  */
 public final class ResultBlock {
 	private static final ThreadLocal<ResultBlock> OWN = ThreadLocal.withInitial(ResultBlock::new);
 
-	private final ByteBuffer memory = ByteBuffer.allocateDirect(Native.RESULT_BYTES).order(ByteOrder.nativeOrder());
+	/** How much room there is behind the status. */
+	public static final int ROOM_BYTES = 512;
+	/** Aligned for any type. */
+	private static final int ROOM = 64;
+
+	private final ByteBuffer memory = ByteBuffer.allocateDirect(ROOM + ROOM_BYTES).order(ByteOrder.nativeOrder());
 	/** What natives are told. */
 	public final long address = Native.address(memory);
+	/** The room's address. */
+	public final long room = address + ROOM;
 
 	private ResultBlock() {
 	}
@@ -25,6 +32,15 @@ public final class ResultBlock {
 	 */
 	public static ResultBlock own() {
 		return OWN.get();
+	}
+
+	/**
+	 * The room.
+	 *
+	 * @return a new view of it, in the machine's byte order
+	 */
+	public ByteBuffer room() {
+		return memory.duplicate().position(ROOM).slice().order(ByteOrder.nativeOrder());
 	}
 
 	/**

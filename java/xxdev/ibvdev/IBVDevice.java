@@ -215,8 +215,16 @@ public final class IBVDevice extends Device {
 		int size = Array.getLength(buf);
 		long bytes = (long) size << Word.shift(kind);
 		long word = Word.elements(kind, size);
-		int rc = sync ? Native.ssend(endpoint, buf, kind, 0, bytes, rank, tag, context, word)
-			: Native.send(endpoint, buf, kind, 0, bytes, rank, tag, context, word);
+		int rc;
+		if (Room.holds(kind, size)) {
+			Room room = Room.own();
+			room.put(kind, buf, 0, size);
+			rc = sync ? Native.ssend(endpoint, null, Native.MEMORY, room.address, bytes, rank, tag, context, word)
+				: Native.send(endpoint, null, Native.MEMORY, room.address, bytes, rank, tag, context, word);
+		} else {
+			rc = sync ? Native.ssend(endpoint, buf, kind, 0, bytes, rank, tag, context, word)
+				: Native.send(endpoint, buf, kind, 0, bytes, rank, tag, context, word);
+		}
 		if (rc < 0)
 			throw Texts.sending(operation, rank, tag, context);
 	}
@@ -236,6 +244,9 @@ public final class IBVDevice extends Device {
 	private Request start(String operation, boolean sync, Object buf, int offset, int count, PID dst, int tag, int context) {
 		int rank = peers.destination(operation, dst);
 		check(operation, context);
+		int kind = Place.kindOf(buf);
+		if (kind >= 0 && count == ALL && Room.holds(kind, Array.getLength(buf)))
+			return startBrief(operation, sync, kind, buf, rank, tag, context);
 		long ep = endpoint;
 		Message message = Message.of(codec(), operation, buf, offset, count);
 		Place place = message.addressed(ep, rank);
@@ -249,9 +260,28 @@ public final class IBVDevice extends Device {
 		return request;
 	}
 
+	private Request startBrief(String operation, boolean sync, int kind, Object buf, int rank, int tag, int context) {
+		int size = Array.getLength(buf);
+		long bytes = (long) size << Word.shift(kind);
+		long word = Word.elements(kind, size);
+		long ep = endpoint;
+		Room room = Room.own();
+		room.put(kind, buf, 0, size);
+		IBVRequest request = IBVRequest.brief(this, ep, operation, rank, tag, context, word, bytes);
+		request.handle = sync ? Native.issend(ep, null, Native.BRIEF, room.address, bytes, rank, tag, context, word)
+			: Native.isend(ep, null, Native.BRIEF, room.address, bytes, rank, tag, context, word);
+		if (Native.failed(request.handle))
+			throw Texts.sending(operation, rank, tag, context);
+		pending.add(request);
+		return request;
+	}
+
 	private Status receive(Object buf, int offset, int count, PID src, int tag, int context) {
 		int rank = peers.source("recv", src);
 		check("recv", context);
+		int kind = Place.kindOf(buf);
+		if (kind >= 0 && count == ALL)
+			return receiveArray(kind, buf, rank, tag, context);
 		long ep = endpoint;
 		Place place = Message.target(codec(), "recv", buf, offset, count);
 		ResultBlock result = ResultBlock.own();
@@ -262,6 +292,24 @@ public final class IBVDevice extends Device {
 		if (place.nativeKind != Native.BODY)
 			return delivered("recv", context, place, result);
 		return Arrival.of("recv", context, place, result).deliver(this, ep, context);
+	}
+
+	private Status receiveArray(int kind, Object buf, int rank, int tag, int context) {
+		int size = Array.getLength(buf);
+		long bytes = (long) size << Word.shift(kind);
+		long wanted = Word.elements(kind, size);
+		Room room = Room.own();
+		ResultBlock result = room.result;
+		boolean small = Room.holds(kind, size);
+		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, room.address, bytes, rank, tag, context, wanted, result.address)
+			: Native.recv(endpoint, buf, kind, 0, bytes, rank, tag, context, wanted, result.address);
+		if (rc < 0)
+			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, Place.array(kind, buf, 0, size), result));
+		long came = result.bytes();
+		if (small)
+			room.get(kind, buf, 0, (int) came >> Word.shift(kind));
+		long word = result.user();
+		return status(result.source(), result.tag(), word, came);
 	}
 
 	private Request post(Object buf, int offset, int count, PID src, int tag, int context) {

@@ -86,6 +86,11 @@ final class IBVRequest extends Request implements PendingRequest {
 		return new IBVRequest(device, endpoint, operation, false, packer, peer, tag, context, kept, place.word, place.length);
 	}
 
+	/** A send of which the library has what it needs. */
+	static IBVRequest brief(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, long word, long bytes) {
+		return new IBVRequest(device, endpoint, operation, false, null, peer, tag, context, null, word, bytes);
+	}
+
 	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, Place place) {
 		return new IBVRequest(device, endpoint, "irecv", true, null, peer, tag, context, place, 0, 0);
 	}

@@ -14,6 +14,7 @@ package xxdev.ibvdev;
  * <li>{@link #ROWS} + one of the first eight: an Object[] of primitive arrays of that kind, none null, that nobody else can
  * change; offset is the first row, length the number of rows. All of them are one message. A receive wants as many rows as the message
  * has, each at least as long as the message's row; what lies behind stays unchanged;
+ * <li>{@link #BRIEF}, non-blocking sends only: null and an address, and what is there need not stay when the call returns;
  * <li>{@link #BODY}, receives only: memory of the library, length the most that is accepted; the result
  * block names it ({@code RESULT_BODY}, {@code RESULT_BODY_BYTES}) and the caller frees it: {@code body()} or {@code release()}.
  * </ul>
@@ -39,6 +40,7 @@ final class Native {
 	static final int DOUBLE = 7;
 	static final int MEMORY = 8;
 	static final int BODY = 9;
+	static final int BRIEF = 10;
 	static final int ROWS = 16;
 
 	/** The part of the type that a receive compares. */

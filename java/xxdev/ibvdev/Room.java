@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+package xxdev.ibvdev;
+
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.DoubleBuffer;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+import java.nio.ShortBuffer;
+import xdev.ibvdev.ResultBlock;
+
+/**
+ * What one thread uses in its blocking calls: its result block, and native memory through which short arrays pass. Compiled code copies a few bytes there and back
+ * for less than it costs a native method to ask the JVM for them (ARCHITECTURE.md has the measurements).
+ */
+final class Room {
+	/** Arrays up to this size pass through it. */
+	static final int BYTES = ResultBlock.ROOM_BYTES;
+
+	private static final ThreadLocal<Room> OWN = ThreadLocal.withInitial(Room::new);
+
+	final ResultBlock result = ResultBlock.own();
+	/** As a place: (null, MEMORY, address, length). */
+	final long address = result.room;
+	private final ByteBuffer bytes;
+	private final CharBuffer chars;
+	private final ShortBuffer shorts;
+	private final IntBuffer ints;
+	private final LongBuffer longs;
+	private final FloatBuffer floats;
+	private final DoubleBuffer doubles;
+
+	private Room() {
+		bytes = result.room();
+		chars = bytes.asCharBuffer();
+		shorts = bytes.asShortBuffer();
+		ints = bytes.asIntBuffer();
+		longs = bytes.asLongBuffer();
+		floats = bytes.asFloatBuffer();
+		doubles = bytes.asDoubleBuffer();
+	}
+
+	/** The calling thread's. */
+	static Room own() {
+		return OWN.get();
+	}
+
+	/** Is there room for so many elements of a primitive array? */
+	static boolean holds(int kind, int count) {
+		return kind > Native.BOOLEAN && count <= BYTES >> Word.shift(kind);
+	}
+
+	/** Elements from..from+count of an array of that kind are copied to the address. */
+	void put(int kind, Object array, int from, int count) {
+		switch (kind) {
+		case Native.BYTE:
+			bytes.clear();
+			bytes.put((byte[]) array, from, count);
+			break;
+		case Native.CHAR:
+			chars.clear();
+			chars.put((char[]) array, from, count);
+			break;
+		case Native.SHORT:
+			shorts.clear();
+			shorts.put((short[]) array, from, count);
+			break;
+		case Native.INT:
+			ints.clear();
+			ints.put((int[]) array, from, count);
+			break;
+		case Native.LONG:
+			longs.clear();
+			longs.put((long[]) array, from, count);
+			break;
+		case Native.FLOAT:
+			floats.clear();
+			floats.put((float[]) array, from, count);
+			break;
+		default:
+			doubles.clear();
+			doubles.put((double[]) array, from, count);
+		}
+	}
+
+	/** The other way. */
+	void get(int kind, Object array, int from, int count) {
+		switch (kind) {
+		case Native.BYTE:
+			bytes.clear();
+			bytes.get((byte[]) array, from, count);
+			break;
+		case Native.CHAR:
+			chars.clear();
+			chars.get((char[]) array, from, count);
+			break;
+		case Native.SHORT:
+			shorts.clear();
+			shorts.get((short[]) array, from, count);
+			break;
+		case Native.INT:
+			ints.clear();
+			ints.get((int[]) array, from, count);
+			break;
+		case Native.LONG:
+			longs.clear();
+			longs.get((long[]) array, from, count);
+			break;
+		case Native.FLOAT:
+			floats.clear();
+			floats.get((float[]) array, from, count);
+			break;
+		default:
+			doubles.clear();
+			doubles.get((double[]) array, from, count);
+		}
+	}
+}
