@@ -2,7 +2,6 @@
 package xxdev.ibvdev;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
@@ -15,7 +14,6 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import xdev.ibvdev.NativeLibrary;
-import xdev.ibvdev.ResultBlock;
 import xdev.ibvdev.Settings;
 import xxdev.Device;
 import xxdev.PID;
@@ -34,9 +32,8 @@ public class SelfBench {
 	private final byte[] none = {};
 	private final byte[] out = new byte[8];
 	private final byte[] in = new byte[8];
-	private ByteBuffer direct;
+	private Room room;
 	private Request never;
-	private long result;
 
 	/** Two endpoints: the device's, and one that the natives are called for. */
 	@Setup
@@ -50,9 +47,7 @@ public class SelfBench {
 		if (Native.failed(endpoint))
 			throw new IllegalStateException(Texts.last());
 		Files.delete(conf);
-		direct = ByteBuffer.allocateDirect(16);
 		never = device.irecv(in, self, 99, 0);
-		result = ResultBlock.own().address;
 	}
 
 	@TearDown
@@ -62,35 +57,53 @@ public class SelfBench {
 		Native.close(endpoint);
 	}
 
-	/** The library by way of natives with memory outside of the heap: no array is touched. */
-	@Benchmark
-	public int natives8BytesDirect() {
-		long send = Native.isend(endpoint, direct, Native.MEMORY, 0, 8, 0, TAG, 0, 2);
-		Native.recv(endpoint, direct, Native.MEMORY, 8, 8, 0, TAG, 0, 2, ResultBlock.own().address);
-		return Native.waitFor(endpoint, send, null, Native.MEMORY, 0, 0, 0);
+	/** Each thread has its own. */
+	private Room room() {
+		if (room == null)
+			room = Room.own();
+		return room;
 	}
 
-	/** The same with arrays. */
+	/** The library by way of natives, with memory outside of the heap: no array is touched. */
+	@Benchmark
+	public int natives8BytesMemory() {
+		long at = room().address;
+		int rc = Native.send(endpoint, null, Native.MEMORY, at, 8, 0, TAG, 0, 2);
+		return rc | Native.recv(endpoint, null, Native.MEMORY, at + 8, 8, 0, TAG, 0, 2, room.result.address);
+	}
+
+	/** The same with arrays, which the natives ask the JVM for. */
 	@Benchmark
 	public int natives8BytesArray() {
-		long send = Native.isend(endpoint, out, Native.BYTE, 0, 8, 0, TAG, 0, 2);
-		Native.recv(endpoint, in, Native.BYTE, 0, 8, 0, TAG, 0, 2, ResultBlock.own().address);
-		return Native.waitFor(endpoint, send, null, Native.MEMORY, 0, 0, 0);
+		int rc = Native.send(endpoint, out, Native.BYTE, 0, 8, 0, TAG, 0, 2);
+		return rc | Native.recv(endpoint, in, Native.BYTE, 0, 8, 0, TAG, 0, 2, room().result.address);
 	}
 
-	/** All of it: isend, recv, iwait. */
+	/** What the device does with a short array instead: to native memory, and from there. */
+	@Benchmark
+	public byte[] roomThereAndBack() {
+		room().put(Native.BYTE, out, 0, 8);
+		room.get(Native.BYTE, in, 0, 8);
+		return in;
+	}
+
+	/** All of it. */
 	@Benchmark
 	public Status device8Bytes() {
-		Request send = device.isend(out, self, TAG, 0);
-		Status status = device.recv(in, self, TAG, 0);
-		send.iwait();
-		return status;
+		device.send(out, self, TAG, 0);
+		return device.recv(in, self, TAG, 0);
 	}
 
 	@Benchmark
 	public Status device0Bytes() {
-		Request send = device.isend(none, self, TAG, 0);
-		Status status = device.recv(none, self, TAG, 0);
+		device.send(none, self, TAG, 0);
+		return device.recv(none, self, TAG, 0);
+	}
+
+	@Benchmark
+	public Status isendRecvIwait8Bytes() {
+		Request send = device.isend(out, self, TAG, 0);
+		Status status = device.recv(in, self, TAG, 0);
 		send.iwait();
 		return status;
 	}
