@@ -161,7 +161,7 @@ final class Collected extends Program {
 	/** Rank 1 sleeps between posting an operation and driving it on, while rank 0 is blocked in the other half of it. */
 	private void bound() throws Exception {
 		int n = 16 << 20;
-		long sleepMillis = 5000;
+		long sleepMillis = QUICK ? 2000 : 5000;
 		for (boolean sends : new boolean[] {true, false}) {
 			byte[] data = sends == (me == 0) ? pattern(n, 1) : new byte[n];
 			if (me == 0) {

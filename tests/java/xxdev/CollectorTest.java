@@ -50,8 +50,6 @@ final class CollectorTest {
 	@ParameterizedTest
 	@MethodSource("collectors")
 	void regionsDoNotWaitForThePeer(Mode mode, String collector) {
-		if (System.getenv("IBVDEV_TEST_QUICK") != null && !collector.equals("G1") && !collector.equals("Serial"))
-			return; /* each takes ten seconds */
 		run(mode, collector, "bound");
 	}
 }
