@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 package device;
 
+import static harness.Task.pause;
+
+import harness.Task;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Set;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 package device;
 
+import static harness.Task.pause;
+
+import harness.Task;
 import java.io.File;
 import java.io.IOException;
 import java.net.InetAddress;

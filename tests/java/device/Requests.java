@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 package device;
 
+import static harness.Task.pause;
+
+import harness.Task;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;

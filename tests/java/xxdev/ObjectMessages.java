@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package xxdevtest;
 
+import harness.Task;
 import java.io.Serializable;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
@@ -201,7 +202,7 @@ final class ObjectMessages extends Program {
 			task.finish();
 	}
 
-	private static void onLargeStack(Action action) throws Exception {
+	private static void onLargeStack(Task.Action action) throws Exception {
 		Throwable[] failure = new Throwable[1];
 		Thread thread = new Thread(null, () -> {
 			try {

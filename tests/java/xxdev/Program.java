@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package xxdevtest;
 
+import harness.Task;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
@@ -95,58 +96,8 @@ abstract class Program {
 		equal(count, status.count(), "count of " + status);
 	}
 
-	/** Something that may throw anything. */
-	interface Action {
-		void run() throws Exception;
-	}
-
 	/** The action must fail with an XXDevException whose text contains all the words. */
-	static XXDevException fails(Action action, String... words) throws Exception {
-		try {
-			action.run();
-		} catch (XXDevException e) {
-			for (String word : words)
-				if (!String.valueOf(e.getMessage()).contains(word))
-					throw new AssertionError("the text does not contain \"" + word + "\"", e);
-			return e;
-		}
-		throw new AssertionError("no exception; expected one with " + Arrays.toString(words));
-	}
-
-	/** Runs an action in a thread of its own; finish() passes its failure on. */
-	static final class Task extends Thread {
-		private final Action action;
-		private volatile Throwable failure;
-
-		private Task(Action action) {
-			this.action = action;
-		}
-
-		static Task start(Action action) {
-			Task task = new Task(action);
-			task.setDaemon(true);
-			task.start();
-			return task;
-		}
-
-		@Override
-		public void run() {
-			try {
-				action.run();
-			} catch (Throwable t) {
-				failure = t;
-			}
-		}
-
-		void finish() throws Exception {
-			join();
-			if (failure != null)
-				throw new AssertionError("thread " + getName() + " failed", failure);
-		}
-	}
-
-	/** Sleeps for the other side to block; the outcome never depends on it having done so. */
-	static void pause() throws InterruptedException {
-		Thread.sleep(50);
+	static XXDevException fails(Task.Action action, String... words) throws Exception {
+		return Task.fails(XXDevException.class, action, words);
 	}
 }

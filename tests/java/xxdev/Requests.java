@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 package xxdevtest;
 
+import static harness.Task.pause;
+
+import harness.Task;
 import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicInteger;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 package xxdevtest;
 
+import static harness.Task.pause;
+
+import harness.Task;
 import java.lang.ref.WeakReference;
 import xxdev.Request;
 import xxdev.Status;
