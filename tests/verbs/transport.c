@@ -474,6 +474,47 @@ static void test_gets_without_memory(void **state)
 	pair_close(&p);
 }
 
+/* A put is cancelled whose packet waits for credit: the packet is not sent, and nothing waits for it any more. */
+static void test_a_cancelled_put_holds_up_nothing(void **state)
+{
+	static const char *const settings[] = {"verbs_slots=8", NULL};
+	static char from[40000], to[40000];
+	unsigned char desc[WIRE_RMA_MAX];
+	const void *base[2] = {to, NULL};
+	const size_t len[2] = {sizeof(to), 0};
+	struct transport_move put = {.cookie = 78, .desc = desc, .local = {{from, sizeof(from)}, {NULL, 0}}};
+	struct wire_hdr behind = {.kind = WIRE_DONE};
+	uint64_t v = 2;
+
+	(void)state;
+	for (int second = 0; second < 2; second++) {
+		struct pair p;
+
+		adapter_reset();
+		pair_open(&p, settings);
+		assert_true(pair_send_until(&p, 0, 1, 8));
+		pair_run(&p);
+		put.desc_bytes = (size_t)OPS.expose(p.side[1].t, 0, 6, TRANSPORT_PUT, base, len, desc);
+		for (v = 2; pair_send(&p, 0, v, 8) == 0;)
+			v++;
+		for (int i = 0; i <= second; i++) { /* the second one waits behind the first */
+			put.cookie = 78 + (uint64_t)i;
+			behind.ctl.value = v + 1 - (uint64_t)i;
+			assert_int_equal(OPS.put(p.side[0].t, 1, &put, &behind), 0);
+		}
+		for (int i = 0; i < 5; i++)
+			OPS.poll(p.side[0].t, 32);
+		OPS.cancel(p.side[0].t, 1, 78);
+		pair_run(&p);
+		assert_int_equal(p.side[0].puts, second);
+		assert_int_equal(pair_send(&p, 0, v + (uint64_t)second, 8), 0);
+		pair_run(&p);
+		expect_good(&p.side[1], (int)v + second);
+		OPS.unexpose(p.side[1].t, 0, 6);
+		pair_close(&p);
+	}
+}
+
 static void test_cancelled_moves(void **state)
 {
 	static char from[200000], to[200000];
@@ -731,6 +772,7 @@ int main(void)
 		TEST(test_a_packet_behind_a_put_waits),
 		TEST(test_who_moves),
 		TEST(test_lengths_beyond_32_bits),
+		TEST(test_a_cancelled_put_holds_up_nothing),
 		TEST(test_cancelled_moves),
 		TEST(test_a_failed_read_ends_the_peer),
 		TEST(test_nonsense_from_the_wire),

@@ -254,10 +254,13 @@ void verbs_cancel(struct transport *t, int peer, uint64_t cookie)
 
 	for (uint32_t i = 0; i < v->move_room; i++) {
 		struct verbs_move *m = v->moves[i];
+		struct verbs_link *l = m ? m->link : NULL;
 
-		if (!m || m->cancelled || m->cookie != cookie || m->link->peer != &v->peers[peer])
+		if (!m || m->cancelled || m->cookie != cookie || l->peer != &v->peers[peer])
 			continue;
 		move_unqueue(m);
+		if (!l->queue[VERBS_WRITE].head)
+			l->behind_waits = false; /* with others left, what it waits for brings their turn */
 		m->cancelled = true;
 		if (m->under_way)
 			move_release(m);
