@@ -12,7 +12,7 @@
 
 struct watch {
 	struct watch *next;
-	int fd; /* -1: removed; the memory stays until the monitor is closed, an event may be on its way */
+	int fd; /* -1: removed */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -21,6 +21,7 @@ struct monitor {
 	struct ibvx *ep;
 	int epoll_fd, stop_fd;
 	struct watch *watches;
+	struct watch *removed; /* an event may be on its way: freed before the thread asks for more */
 	pthread_t thread;
 	bool running;
 };
@@ -46,8 +47,18 @@ int monitor_open(struct monitor **out, struct ibvx *ep)
 	return 0;
 }
 
+static void monitor_free_list(struct watch **list)
+{
+	while (*list) {
+		struct watch *w = *list;
+
+		*list = w->next;
+		free(w);
+	}
+}
+
 /* Deaths may leave work in the rings: deliver it before anybody looks. */
-static void monitor_event(struct monitor *m, struct watch *w)
+static void monitor_event(struct monitor *m, struct watch *w, bool last)
 {
 	struct ibvx *ep = m->ep;
 
@@ -58,6 +69,8 @@ static void monitor_event(struct monitor *m, struct watch *w)
 			wait_progress(ep);
 		wait_kick(ep);
 	}
+	if (last)
+		monitor_free_list(&m->removed);
 	core_unlock(ep);
 }
 
@@ -74,7 +87,7 @@ static void *monitor_main(void *arg)
 		for (int i = 0; i < n; i++) {
 			if (!ev[i].data.ptr)
 				return NULL;
-			monitor_event(m, ev[i].data.ptr);
+			monitor_event(m, ev[i].data.ptr, i == n - 1);
 		}
 	}
 }
@@ -108,12 +121,8 @@ void monitor_close(struct monitor *m)
 		close(m->epoll_fd);
 	if (m->stop_fd >= 0)
 		close(m->stop_fd);
-	while (m->watches) {
-		struct watch *w = m->watches;
-
-		m->watches = w->next;
-		free(w);
-	}
+	monitor_free_list(&m->watches);
+	monitor_free_list(&m->removed);
 	free(m);
 }
 
@@ -129,12 +138,12 @@ int monitor_add(void *monitor, int fd, void (*fn)(void *arg), void *arg)
 	if (!w)
 		return error_set(-ENOMEM, "no memory for a watch");
 	*w = (struct watch){.next = m->watches, .fd = fd, .fn = fn, .arg = arg};
-	m->watches = w;
 	ev.data.ptr = w;
 	if (epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0) {
-		w->fd = -1;
+		free(w);
 		return error_sys(-errno, "cannot watch descriptor %d", fd);
 	}
+	m->watches = w;
 	return 0;
 }
 
@@ -144,10 +153,17 @@ void monitor_remove(void *monitor, int fd)
 
 	if (!m)
 		return;
-	for (struct watch *w = m->watches; w; w = w->next) {
-		if (w->fd != fd)
+	for (struct watch **at = &m->watches; *at;) {
+		struct watch *w = *at;
+
+		if (w->fd != fd) {
+			at = &w->next;
 			continue;
+		}
 		epoll_ctl(m->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		*at = w->next;
 		w->fd = -1;
+		w->next = m->removed;
+		m->removed = w;
 	}
 }
