@@ -229,6 +229,38 @@ static void test_strangers(void **state)
 	pair_close(&p);
 }
 
+/* A caller that is slow, and others who knock meanwhile: as many as leave it its seat, and more. */
+static void test_slow_caller(void **state)
+{
+	static const int others[] = {64, 150};
+	int fd[150];
+
+	(void)state;
+	for (int n = 0; n < 2; n++) {
+		struct pair p;
+
+		pair_open(&p, by_tcp);
+		pair_send(&p, 0, 1, 8);
+		usleep(2000);
+		for (int i = 0; i < 5; i++)
+			side_step(&p.side[1]); /* challenged; the caller has not read that yet */
+		for (int i = 0; i < others[n]; i++) {
+			fd[i] = knock(&p, 1);
+			usleep(200);
+			side_step(&p.side[1]);
+			side_step(&p.side[1]);
+		}
+		assert_true(pair_send_until(&p, 0, 1, 8));
+		pair_run(&p);
+		expect_good(&p.side[1], 1);
+		assert_int_equal(p.side[0].downs, 0);
+		for (int i = 0; i < others[n]; i++)
+			close(fd[i]);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
 /* No descriptor is left: the caller is turned away instead of making the door spin. */
 static void test_descriptors_run_out(void **state)
 {
@@ -324,6 +356,7 @@ int main(void)
 		TEST(test_calls_fail_in_turn),
 		TEST(test_secrets),
 		TEST(test_strangers),
+		TEST(test_slow_caller),
 		TEST(test_descriptors_run_out),
 		TEST(test_deaths_and_farewells),
 		TEST(test_refusals),

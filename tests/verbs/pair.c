@@ -137,7 +137,7 @@ void pair_close(struct pair *p)
 	settings_free(p->settings);
 }
 
-static int side_run(struct side *s)
+int side_step(struct side *s)
 {
 	int events = 0;
 
@@ -156,7 +156,7 @@ static int side_run(struct side *s)
 
 int pair_step(struct pair *p)
 {
-	return side_run(&p->side[0]) + side_run(&p->side[1]);
+	return side_step(&p->side[0]) + side_step(&p->side[1]);
 }
 
 void pair_run(struct pair *p)

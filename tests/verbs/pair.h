@@ -39,6 +39,8 @@ struct pair {
 void pair_open(struct pair *p, const char *const *settings);
 /* Ends the program if a descriptor is still watched. */
 void pair_close(struct pair *p);
+/* One turn of one side: how many events there were. */
+int side_step(struct side *s);
 /* One turn of both sides: how many events there were. */
 int pair_step(struct pair *p);
 /* Until nothing happens any more. */

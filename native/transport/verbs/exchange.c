@@ -13,7 +13,10 @@
 #include "transport/verbs/verbs_state.h"
 
 #define EXCHANGE_MAGIC 0x32584249u
-#define EXCHANGE_GUESTS 64
+/* Seats for those who are no ranks, beside one for each rank. */
+#define EXCHANGE_STRANGERS 64u
+/* How often a caller that was put out before it was answered calls again. */
+#define EXCHANGE_TRIES 8
 /* A peer whose host is silent: about how long the kernel tries, and how long data may wait unacknowledged. */
 #define EXCHANGE_SYN_RETRIES 4
 #define EXCHANGE_SILENT_MS 20000u
@@ -36,7 +39,7 @@ static_assert(sizeof(struct exchange_frame) == 8 + 32 + 32 + 28, "no padding on 
 struct exchange {
 	struct verbs *verbs;
 	struct verbs_link *link; /* NULL: a guest */
-	int fd;
+	int fd, tries;
 	struct proof proof;
 	size_t got;
 	struct exchange_frame in;
@@ -45,8 +48,8 @@ struct exchange {
 struct exchange_door {
 	int fd, spare;           /* spare: given up to take a call when descriptors have run out */
 	uint16_t port;
-	struct exchange *guest[EXCHANGE_GUESTS];
-	unsigned next;
+	struct exchange **guest;
+	unsigned seats, next;
 };
 
 static void exchange_tune(int fd)
@@ -80,6 +83,14 @@ static struct exchange *exchange_open(struct verbs *v, int fd)
 	return x;
 }
 
+static void exchange_unseat(struct exchange_door *d, const struct exchange *x)
+{
+	for (unsigned i = 0; i < d->seats; i++) {
+		if (d->guest[i] == x)
+			d->guest[i] = NULL;
+	}
+}
+
 void exchange_close(struct exchange *x)
 {
 	struct verbs *v;
@@ -87,10 +98,8 @@ void exchange_close(struct exchange *x)
 	if (!x)
 		return;
 	v = x->verbs;
-	for (unsigned i = 0; v->door && i < EXCHANGE_GUESTS; i++) {
-		if (v->door->guest[i] == x)
-			v->door->guest[i] = NULL;
-	}
+	if (v->door)
+		exchange_unseat(v->door, x);
 	v->env.watch.remove(v->env.watch.monitor, x->fd);
 	close(x->fd);
 	free(x);
@@ -140,12 +149,22 @@ static int exchange_receive(struct exchange *x)
 
 static void exchange_on_link(void *arg);
 
+static int exchange_reach(struct exchange *x)
+{
+	const struct verbs_peer *p = x->link->peer;
+
+	if (connect(x->fd, (const struct sockaddr *)&p->remote, sizeof(p->remote)) < 0 && errno != EINPROGRESS)
+		return error_sys(-errno, "connect");
+	return x->verbs->env.watch.add(x->verbs->env.watch.monitor, x->fd, exchange_on_link, x);
+}
+
 int exchange_start(struct verbs_peer *p)
 {
 	struct verbs *v = p->verbs;
 	int fd = socket(p->remote.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct verbs_link *l;
 	struct exchange *x;
+	int rc;
 
 	if (fd < 0)
 		return error_sys(-errno, "no socket");
@@ -159,9 +178,31 @@ int exchange_start(struct verbs_peer *p)
 	x->link = l;
 	exchange_name(x, v->env.rank, p->rank);
 	peer_set_state(p, VERBS_RESOLVING);
-	if (connect(fd, (const struct sockaddr *)&p->remote, sizeof(p->remote)) < 0 && errno != EINPROGRESS)
-		return error_sys(-errno, "connect");
-	return v->env.watch.add(v->env.watch.monitor, fd, exchange_on_link, x);
+	rc = link_build(l); /* takes its time: first, so that no seat is taken meanwhile */
+	return rc ? rc : exchange_reach(x);
+}
+
+/* Put out before it was answered: others took the seat, or the other side had no descriptor left. */
+static int exchange_again(struct exchange *x)
+{
+	struct verbs_peer *p = x->link->peer;
+	int fd = socket(p->remote.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return error_sys(-errno, "no socket");
+	if (proof_random(x->proof.rank_nonce, sizeof(x->proof.rank_nonce)) < 0) {
+		close(fd);
+		return -EIO;
+	}
+	x->verbs->env.watch.remove(x->verbs->env.watch.monitor, x->fd);
+	close(x->fd);
+	x->fd = fd;
+	x->got = 0;
+	x->tries++;
+	exchange_tune(fd);
+	if (p->state != VERBS_RESOLVING)
+		peer_set_state(p, VERBS_RESOLVING);
+	return exchange_reach(x);
 }
 
 /* CHALLENGE is here: the answering side lives. */
@@ -169,10 +210,8 @@ static int exchange_call(struct exchange *x)
 {
 	struct verbs_link *l = x->link;
 	struct exchange_frame f = {.kind = EXCHANGE_CALL};
-	int rc = link_build(l);
+	int rc = endpoint_describe(l);
 
-	if (rc == 0)
-		rc = endpoint_describe(l);
 	if (rc < 0)
 		return rc;
 	memcpy(x->proof.door_nonce, x->in.nonce, sizeof(x->in.nonce));
@@ -232,6 +271,8 @@ static void exchange_on_link(void *arg)
 		rc = exchange_accepted(x);
 	else
 		rc = error_sys(rc > 0 ? -EPROTO : rc, "no answer");
+	if ((rc == -ECONNRESET || rc == -EPIPE) && x->tries < EXCHANGE_TRIES)
+		rc = exchange_again(x);
 	if (rc < 0)
 		peer_end(p, rc, "connecting to rank %d at %s by TCP: %s", p->rank, route_text(&p->remote, text, sizeof(text)),
 			 error_text());
@@ -296,10 +337,7 @@ static void exchange_on_call(struct exchange *x)
 		peer_end(p, -ENOMEM, "rank %d called: %s", p->rank, error_text());
 		return;
 	}
-	for (unsigned i = 0; i < EXCHANGE_GUESTS; i++) {
-		if (v->door->guest[i] == x)
-			v->door->guest[i] = NULL;
-	}
+	exchange_unseat(v->door, x);
 	l->exchange = x;
 	x->link = l;
 	peer_set_state(p, VERBS_ANSWERING);
@@ -331,17 +369,17 @@ static void exchange_on_guest(void *arg)
 /* A slot for a guest; who has been silent the longest leaves. */
 static void exchange_seat(struct exchange_door *d, struct exchange *x)
 {
-	for (unsigned i = 0; i < EXCHANGE_GUESTS; i++) {
-		unsigned at = (d->next + i) % EXCHANGE_GUESTS;
+	unsigned at = d->next;
 
-		if (d->guest[at])
-			continue;
-		d->guest[at] = x;
-		d->next = at + 1;
-		return;
+	while (d->guest[at]) {
+		at = at + 1 < d->seats ? at + 1 : 0;
+		if (at == d->next) {
+			exchange_close(d->guest[at]);
+			break;
+		}
 	}
-	exchange_close(d->guest[d->next % EXCHANGE_GUESTS]);
-	d->guest[d->next++ % EXCHANGE_GUESTS] = x;
+	d->guest[at] = x;
+	d->next = at + 1 < d->seats ? at + 1 : 0;
 }
 
 static int exchange_accept(struct exchange_door *d)
@@ -410,8 +448,14 @@ int exchange_open_door(struct verbs *v)
 {
 	struct exchange_door *d = calloc(1, sizeof(*d));
 
-	if (!d)
+	if (d) {
+		d->seats = (unsigned)v->env.size + EXCHANGE_STRANGERS;
+		d->guest = calloc(d->seats, sizeof(struct exchange *));
+	}
+	if (!d || !d->guest) {
+		free(d);
 		return error_set(-ENOMEM, "no memory");
+	}
 	d->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	d->fd = exchange_listen(&d->port);
 	v->door = d;
@@ -431,7 +475,7 @@ void exchange_close_door(struct verbs *v)
 
 	if (!d)
 		return;
-	for (unsigned i = 0; i < EXCHANGE_GUESTS; i++)
+	for (unsigned i = 0; i < d->seats; i++)
 		exchange_close(d->guest[i]);
 	v->door = NULL;
 	if (d->fd >= 0) {
@@ -440,5 +484,6 @@ void exchange_close_door(struct verbs *v)
 	}
 	if (d->spare >= 0)
 		close(d->spare);
+	free(d->guest);
 	free(d);
 }

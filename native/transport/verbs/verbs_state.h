@@ -43,6 +43,7 @@ struct exchange_door;
  *   IDLE --reserve--> RESOLVING --> CALLING --accepted--> UP
  *   IDLE, AWAITED --their call--> ANSWERING --established, first packet seen--> UP
  *   RESOLVING, CALLING --their call, and they are the higher rank--> ANSWERING
+ *   CALLING --put out before it was answered, TCP--> RESOLVING
  *   CALLING --refused: both called, and we are the lower rank--> AWAITED
  *   any but DOWN --error, disconnected--> ENDING --completions delivered, core told--> DOWN
  *   any --forget--> DOWN
