@@ -200,6 +200,18 @@ int ibvx_close(struct ibvx *ep)
 	return 0;
 }
 
+/* Callers may take their memory away as soon as their calls return: from now on nobody writes to it or reads it, neither
+ * peers (forget() cuts their moves off) nor we (wait_progress). */
+static void close_cut_off(struct ibvx *ep)
+{
+	for (int r = 0; r < ep->size; r++) {
+		struct peer *p = &ep->peers[r];
+
+		if (p->state == PEER_OPEN && p->transport && r != ep->rank)
+			p->transport->ops->forget(p->transport, r);
+	}
+}
+
 void ibvx_abort(struct ibvx *ep)
 {
 	struct timespec ms = {0, CLOCK_NS_PER_MS};
@@ -210,6 +222,7 @@ void ibvx_abort(struct ibvx *ep)
 	core_lock(ep);
 	ep->closing = true;
 	ep->aborted = true;
+	close_cut_off(ep);
 	wait_signal_all(ep);
 	core_unlock(ep);
 	for (int i = 0; i < CLOSE_ABORT_LOOKS && inside > 0; i++) {

@@ -65,8 +65,7 @@ static void monitor_event(struct monitor *m, struct watch *w, bool last)
 	core_lock(ep);
 	if (w->fd >= 0) {
 		w->fn(w->arg);
-		if (!ep->aborted) /* callers of an abort may have taken their buffers away */
-			wait_progress(ep);
+		wait_progress(ep);
 		wait_kick(ep);
 	}
 	if (last)

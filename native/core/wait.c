@@ -51,8 +51,11 @@ int wait_flush(struct ibvx *ep)
 
 int wait_progress(struct ibvx *ep)
 {
-	int events = wait_poll(ep, WAIT_BUDGET);
+	int events;
 
+	if (ep->aborted) /* callers may have taken their buffers away */
+		return 0;
+	events = wait_poll(ep, WAIT_BUDGET);
 	return events + wait_flush(ep);
 }
 
@@ -296,7 +299,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	if (!w->background)
 		ep->users++;
 	for (;;) {
-		if (heap_turn(ep, w) || wait_progress(ep) > 0)
+		if (!ep->aborted && (heap_turn(ep, w) || wait_progress(ep) > 0))
 			idle_since = -1;
 		if (done(ep, arg))
 			break;

@@ -10,7 +10,7 @@
  */
 #include "core/core.h"
 
-/* Delivers and sends what can be. Lock held. Returns how many events there were. */
+/* Delivers and sends what can be; nothing once the endpoint is aborted. Lock held. Returns how many events there were. */
 int wait_progress(struct ibvx *ep);
 /* Its halves: delivers up to budget packets of each peer; sends. */
 int wait_poll(struct ibvx *ep, int budget);

@@ -199,8 +199,8 @@ struct transport_ops {
 	int (*keep)(struct transport *t, void *base, size_t bytes);
 	int (*unkeep)(struct transport *t, const void *base, size_t bytes);
 
-	/* We close in good order (say goodbye first) / the core has given the peer up:
-	 * drop what is queued for it; reserve() may answer any error from now on. */
+	/* We close in good order (say goodbye first) / the core has given the peer up / this rank is aborted:
+	 * drop what is queued for it; reserve() may answer any error from now on. The peer's adapter moves nothing of ours any more. */
 	void (*forget)(struct transport *t, int peer);
 
 	/* Appends counters (name, value) of one peer, or of the transport with peer == -1, through add(). */
