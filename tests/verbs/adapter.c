@@ -81,6 +81,9 @@ struct adapter_faults adapter_faults;
 unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
 uint64_t adapter_moved;
 
+/* The GID entry of 127.0.0.2, and how often the addresses were asked for. */
+#define RAIL_GID 3
+static int rails_seen;
 static struct ibv_device device = {.name = "fake0", .dev_name = "uverbs9"};
 static struct ibv_context context = {.device = &device, .async_fd = -1};
 static struct fake_id *ids[IDS_MAX];
@@ -122,6 +125,7 @@ void adapter_reset(void)
 	qp_count = 0;
 	live = 0;
 	next_port = 100;
+	rails_seen = 0;
 	async_pending = false;
 	if (context.async_fd < 0)
 		context.async_fd = eventfd(0, EFD_NONBLOCK);
@@ -186,12 +190,15 @@ static int fake_close(struct ibv_context *c)
 
 static int fake_getifaddrs(struct ifaddrs **list)
 {
-	static struct sockaddr_in loopback;
-	static struct ifaddrs one;
+	static struct sockaddr_in addr[2];
+	static struct ifaddrs entry[2];
 
-	loopback = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	one = (struct ifaddrs){.ifa_name = (char *)"fake", .ifa_flags = IFF_UP, .ifa_addr = (struct sockaddr *)&loopback};
-	*list = &one;
+	for (unsigned i = 0; i < 2; i++) {
+		addr[i] = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + i)};
+		entry[i] = (struct ifaddrs){.ifa_name = (char *)"fake", .ifa_flags = IFF_UP, .ifa_addr = (struct sockaddr *)&addr[i]};
+	}
+	entry[1].ifa_next = &entry[0];
+	*list = &entry[adapter_faults.rails && ++rails_seen == 2];
 	return fails("getifaddrs") ? -1 : 0;
 }
 
@@ -218,7 +225,7 @@ static int fake_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_
 {
 	(void)c;
 	(void)port;
-	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .lid = 3, .gid_tbl_len = 3,
+	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .lid = 3, .gid_tbl_len = RAIL_GID + 1,
 				    .link_layer = adapter_faults.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET, .max_msg_sz = adapter_faults.no_copy ? 1u << 31 : 10000};
 	return 0;
 }
@@ -232,14 +239,16 @@ static int fake_query_gid(struct ibv_context *c, uint8_t port, int index, union 
 	memset(gid, 0, sizeof(*gid));
 	if (index >= 1)
 		memcpy(gid->raw, loopback, 16);
+	if (index == RAIL_GID)
+		gid->raw[15] = 2;
 	return 0;
 }
 
-/* The address twice: RoCE v1 in entry 1, v2 in entry 2. */
+/* The address twice: RoCE v1 in entry 1, v2 in entry 2; the other rail's behind them. */
 static int fake_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *e)
 {
 	*e = (struct ibv_gid_entry){.gid_index = index, .port_num = port,
-				    .gid_type = index == 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
+				    .gid_type = index >= 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
 	return fake_query_gid(c, (uint8_t)port, (int)index, &e->gid);
 }
 
@@ -642,11 +651,13 @@ static int fake_post_srq(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 static bool address_is_wrong(const struct ibv_qp_attr *a)
 {
 	static const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	const uint8_t *to = a->ah_attr.grh.dgid.raw;
+	bool rail = adapter_faults.rails && (to[15] == 2 || a->ah_attr.grh.sgid_index == RAIL_GID);
 
 	if (adapter_faults.infiniband)
 		return a->ah_attr.is_global || a->ah_attr.dlid != 3 || a->ah_attr.port_num != 1;
-	return !a->ah_attr.is_global || memcmp(a->ah_attr.grh.dgid.raw, loopback, 16) != 0 || a->ah_attr.grh.hop_limit == 0 ||
-	       a->ah_attr.grh.sgid_index != 2;
+	return !a->ah_attr.is_global || memcmp(to, loopback, 15) != 0 || a->ah_attr.grh.hop_limit == 0 ||
+	       (!rail && (to[15] != 1 || a->ah_attr.grh.sgid_index != 2));
 }
 
 static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)

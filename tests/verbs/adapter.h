@@ -27,6 +27,7 @@ struct adapter_faults {
 	bool paging;               /* on-demand paging is offered */
 	bool no_cm;                /* RDMA CM is not available */
 	bool infiniband;           /* LIDs, no addresses in the GID table */
+	bool rails;                /* the second rank has another address, which it lists first: 127.0.0.2 */
 	bool no_copy;              /* reads and writes move nothing, addresses need not exist */
 	bool overlook;             /* packets lie unread until the first that comes after this was taken back */
 	uint32_t max_inline;       /* create_qp refuses more */

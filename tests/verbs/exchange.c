@@ -229,6 +229,25 @@ static void test_strangers(void **state)
 	pair_close(&p);
 }
 
+/* The answering side takes the adapter that was called, not the one that it would have called from. */
+static void test_rails(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		struct pair p;
+
+		adapter_reset();
+		adapter_faults.rails = true;
+		pair_open(&p, by_tcp);
+		assert_true(pair_send_until(&p, first, 1, 8));
+		pair_run(&p);
+		expect_good(&p.side[!first], 1);
+		assert_int_equal(verbs_of(&p, 0)->peers[1].link->here.gid[15], 1);
+		assert_int_equal(verbs_of(&p, 1)->peers[0].link->here.gid[15], first == 0 ? 2 : 1);
+		pair_close(&p);
+	}
+}
+
 /* A caller that is slow, and others who knock meanwhile: as many as leave it its seat, and more. */
 static void test_slow_caller(void **state)
 {
@@ -357,6 +376,7 @@ int main(void)
 		TEST(test_secrets),
 		TEST(test_strangers),
 		TEST(test_slow_caller),
+		TEST(test_rails),
 		TEST(test_descriptors_run_out),
 		TEST(test_deaths_and_farewells),
 		TEST(test_refusals),

@@ -316,7 +316,7 @@ static void exchange_on_call(struct exchange *x)
 	enum verbs_refusal why;
 	struct verbs_peer *p = connect_caller(v, &x->in.greeting, true, &why);
 	struct verbs_link *l;
-	int rc;
+	int rc, called = route_called(v, x->fd);
 
 	memcpy(x->proof.rank_nonce, x->in.nonce, sizeof(x->in.nonce));
 	exchange_name(x, (int)x->in.greeting.rank, v->env.rank);
@@ -325,12 +325,13 @@ static void exchange_on_call(struct exchange *x)
 		exchange_refuse(x, VERBS_STRANGER);
 		return;
 	}
-	if (!p || p->local < 0 || v->locals[p->local].way < VERBS_WAY_TCP_ROCE) {
+	if (!p || called < 0) {
 		exchange_refuse(x, p ? VERBS_GONE : why);
 		return;
 	}
 	if (p->link)
 		link_close(p->link);
+	p->local = called; /* where we would have called from may be on another network */
 	l = link_open(v, p, NULL, false);
 	if (!l) {
 		exchange_refuse(x, VERBS_GONE);

@@ -254,6 +254,34 @@ static int route_from(const struct verbs *v, const struct sockaddr_storage *to, 
 	return found;
 }
 
+/* An IPv4 caller of the shared door. */
+static void route_unmap(struct sockaddr_storage *a)
+{
+	struct sockaddr_in6 six;
+	struct sockaddr_in *four = (struct sockaddr_in *)(void *)a;
+
+	memcpy(&six, a, sizeof(six));
+	if (a->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+		return;
+	*four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = six.sin6_port};
+	memcpy(&four->sin_addr, six.sin6_addr.s6_addr + 12, 4);
+}
+
+int route_called(const struct verbs *v, int fd)
+{
+	struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
+	socklen_t len = sizeof(at);
+
+	if (getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+		return -1;
+	route_unmap(&at);
+	for (int i = 0; i < v->local_count; i++) {
+		if (v->locals[i].way >= VERBS_WAY_TCP_ROCE && route_same_ip(&v->locals[i].addr, &at))
+			return i;
+	}
+	return -1;
+}
+
 bool route_choose(const struct verbs *v, struct verbs_peer *p, const void *blob, size_t bytes)
 {
 	struct verbs_address_blob b = {0};

@@ -268,6 +268,8 @@ void route_close(struct verbs *v);
 int route_write(const struct verbs *v, void *out, size_t size);
 /* Chooses local and remote for p from what the peer wrote; false: none fits. */
 bool route_choose(const struct verbs *v, struct verbs_peer *p, const void *blob, size_t bytes);
+/* TCP exchange: the index of the local that was called by this socket; -1: none of them. */
+int route_called(const struct verbs *v, int fd);
 /* "10.77.0.1:4711" */
 const char *route_text(const struct sockaddr_storage *a, char *out, size_t size);
 
