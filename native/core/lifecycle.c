@@ -81,14 +81,8 @@ static void life_on_left(void *arg, int rank)
 {
 	struct ibvx *ep = arg;
 
-	struct peer *p = &ep->peers[rank];
-	const struct transport *t = p->transport;
-
 	life_drain(ep);
-	p->left = true;
-	/* the star is another way than that of the messages, and may be faster */
-	if (p->state != PEER_OPEN || !t || !t->ops->awaits || !t->ops->awaits(t, rank))
-		peer_on_bye(p);
+	peer_left(&ep->peers[rank]);
 }
 
 static void life_on_star(void *arg)

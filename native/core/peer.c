@@ -353,6 +353,16 @@ void peer_on_bye(struct peer *p)
 	wait_signal_all(p->ep);
 }
 
+void peer_left(struct peer *p)
+{
+	const struct transport *t = p->transport;
+
+	p->left = true;
+	/* the star is another way than that of the messages, and may be faster */
+	if (p->state != PEER_OPEN || !t || !t->ops->awaits || !t->ops->awaits(t, p->rank))
+		peer_on_bye(p);
+}
+
 /* The first death that this rank learns of: if we end because of it, others should name it. */
 static void peer_blame(const struct peer *p)
 {

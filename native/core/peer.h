@@ -29,6 +29,10 @@ void peer_busy(struct peer *p);
 /* The peer said BYE: what names it and has not matched fails with -EPIPE. */
 void peer_on_bye(struct peer *p);
 
+/* The bootstrap says that the peer has left; what had arrived has been delivered. Its end is believed now, or when its
+ * transport has delivered what is still under way (transport_ops.awaits). */
+void peer_left(struct peer *p);
+
 /* The peer is dead: every request of it fails with code (negative errno) and this text.
  * Once per peer; later calls do nothing. */
 void peer_fail(struct peer *p, int code, const char *why);

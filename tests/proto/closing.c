@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/peer.h"
 #include "core/wait.h"
 
 #define BIG 60000
@@ -231,6 +232,35 @@ static void close_times_out(void **state)
 	text_free(t);
 }
 
+/* The bootstrap's word that a rank has left overtakes what that rank has sent. */
+static void left_before_its_last(void **state)
+{
+	struct text t = text_of(1, 100);
+	struct closer closer;
+	struct world w;
+	ibvx_req send, recv;
+
+	(void)state;
+	begin(&w, calm(2, 0), NULL);
+	recv = take(&w, 1, 0, 3, mem[0], BIG);
+	fabric_freeze(w.fabric, 1, true);
+	send = put(&w, 0, 1, 3, t, 1, false);
+	assert_int_equal(finish(&w, 0, &send, NULL), 0);
+	closer_start(&closer, &w, 0);
+	assert_int_equal(closer_end(&closer, &w), 0);
+	core_lock(w.ep[1]);
+	peer_left(&w.ep[1]->peers[0]);
+	core_unlock(w.ep[1]);
+	fabric_freeze(w.fabric, 1, false);
+	assert_int_equal(finish(&w, 1, &recv, NULL), 0);
+	assert_text(mem[0], 1, 100);
+	recv = IBVX_REQ_NULL; /* and then it has */
+	if (ibvx_irecv(w.ep[1], &(struct ibvx_rbuf){ mem[0], BIG, 0 }, 0, 3, CTX, &recv) == 0)
+		assert_int_equal(finish(&w, 1, &recv, NULL), -EPIPE);
+	end(&w);
+	text_free(t);
+}
+
 /* A transport takes its descriptors off the monitor when it is closed: the monitor ends after it, whether everybody closes
  * well or one is aborted. */
 static void monitor_ends_last(void **state)
@@ -292,8 +322,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(refused_while_pending), cmocka_unit_test(flushed),
 	cmocka_unit_test(after_goodbye),         cmocka_unit_test(everybody_gone),
 	cmocka_unit_test(close_after_deaths),    cmocka_unit_test(close_times_out),
-	cmocka_unit_test(monitor_ends_last),     cmocka_unit_test(an_abort_writes_nothing),
-	cmocka_unit_test(close_of_null),
+	cmocka_unit_test(left_before_its_last),  cmocka_unit_test(monitor_ends_last),
+	cmocka_unit_test(an_abort_writes_nothing), cmocka_unit_test(close_of_null),
 };
 
 int main(void)

@@ -93,6 +93,18 @@ static void owe_ring(struct fake *t, int peer)
 
 /* --- life --- */
 
+static bool fake_awaits(const struct transport *base, int peer)
+{
+	const struct fake *t = fake_of_const(base);
+	const struct link *l = fabric_link(t->f, peer, t->rank);
+	bool more;
+
+	pthread_mutex_lock(&t->f->lock);
+	more = !l->forgotten && (l->head || (l->down && !l->down_told));
+	pthread_mutex_unlock(&t->f->lock);
+	return more;
+}
+
 static int fake_describe(const struct settings *settings, char *out, size_t size)
 {
 	(void)settings;
@@ -748,7 +760,7 @@ static void fake_counters(const struct transport *base, int peer,
 
 #define FAKE_COMMON                                                                                    \
 	.describe = fake_describe, .address = fake_address, .attach = fake_attach,                     \
-	.attached = fake_attached, .close = fake_close, .reaches = fake_reaches,                       \
+	.attached = fake_attached, .close = fake_close, .awaits = fake_awaits, .reaches = fake_reaches,                       \
 	.payload_max = fake_payload_max, .reserve = fake_reserve, .commit = fake_commit,               \
 	.discard = fake_discard, .poll = fake_poll, .ready = fake_ready, .arm = fake_arm,              \
 	.disarm = fake_disarm, .ring = fake_ring, .leave = fake_leave,                                 \
