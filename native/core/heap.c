@@ -227,7 +227,10 @@ bool heap_turn(struct ibvx *ep, struct waiter *w)
 		lent = heap_next_lent(ep);
 	if (r && lent) /* a receive into which much comes does not hold up what goes out */
 		w->lent_next = !w->lent_next;
-	if (lent && (!r || w->lent_next))
+	if (lent && (!r || w->lent_next)) {
+		if (r) /* its own turn is the next: no sleep before that */
+			atomic_store_explicit(&w->signal, 1, memory_order_relaxed);
 		r = lent;
+	}
 	return r && heap_serve(ep, r);
 }
