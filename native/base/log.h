@@ -20,7 +20,7 @@ void log_close(struct log *log);
 /* Writes whatever log->level is (what the user asked for explicitly, such as counters, comes
  * as LOG_OFF).  Control characters become blanks, long lines are cut; errno is preserved. */
 void log_write(const struct log *log, enum log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((cold, format(printf, 3, 4)));
 
 /* The arguments are evaluated only if the level is on. */
 #define LOG_AT(log, lvl, ...)                                  \

@@ -16,41 +16,27 @@
 #include "core/wait.h"
 #include "ibvx_heap.h"
 
-/* More than any memory holds, and far from overflowing a sum. */
-#define API_BYTES_MAX ((size_t)PTRDIFF_MAX / 8)
-
-int api_check_rank(const struct ibvx *ep, int rank, const char *what)
+int api_not_rank(const struct ibvx *ep, int rank, const char *what)
 {
-	if (rank >= 0 && rank < ep->size)
-		return 0;
 	return error_set(-EINVAL, "%s %d is not a rank of this job: 0 to %d are", what, rank, ep->size - 1);
 }
 
-static int api_check_source(const struct ibvx *ep, int source)
+static inline int api_check_source(const struct ibvx *ep, int source)
 {
 	return source == IBVX_ANY_SOURCE ? 0 : api_check_rank(ep, source, "source");
 }
 
-int api_check_open(const struct ibvx *ep)
+int api_not_open(const struct ibvx *ep)
 {
-	if (!ep->closing && !ep->aborted)
-		return 0;
 	return error_set(-ESHUTDOWN, "the endpoint of rank %d is closed or closing", ep->rank);
 }
 
-int api_check_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest)
+int api_not_send(const struct ibvx_sbuf *buf)
 {
-	int rc = api_check_rank(ep, dest, "destination");
-
-	if (rc)
-		return rc;
 	if (buf->head_bytes > API_BYTES_MAX || buf->body_bytes > API_BYTES_MAX)
 		return error_set(-EINVAL, "a send of %zu + %zu bytes: the most is %zu", buf->head_bytes,
 				 buf->body_bytes, API_BYTES_MAX);
-	if ((!buf->head && buf->head_bytes) || (!buf->body && buf->body_bytes))
-		return error_set(-EINVAL, "a send of %zu + %zu bytes from a NULL address", buf->head_bytes,
-				 buf->body_bytes);
-	return 0;
+	return error_set(-EINVAL, "a send of %zu + %zu bytes from a NULL address", buf->head_bytes, buf->body_bytes);
 }
 
 bool api_request_done(struct ibvx *ep, void *arg)
@@ -61,8 +47,7 @@ bool api_request_done(struct ibvx *ep, void *arg)
 	return atomic_load_explicit(&r->done, memory_order_acquire);
 }
 
-/* Waits for a request of a blocking call. Lock held. */
-int api_wait_request(struct ibvx *ep, struct request *r, struct ibvx_status *status)
+int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_status *status)
 {
 	struct waiter w = {0};
 	int rc = 0;
@@ -76,38 +61,25 @@ int api_wait_request(struct ibvx *ep, struct request *r, struct ibvx_status *sta
 	return rc ? rc : complete_consume(ep, r, status);
 }
 
-struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync)
+/* A sender that only sends has not seen the credit that came back: it looks before it announces what could go eagerly. */
+static int api_look_for_credit(struct peer *p, const struct ibvx_sbuf *buf, int tag, int context)
 {
-	struct request *r = request_get(&ep->requests, REQ_SEND, REQ_QUEUED);
-
-	if (!r)
-		return NULL;
-	r->peer = &ep->peers[dest];
-	r->base[0] = (char *)(uintptr_t)buf->head;
-	r->base[1] = (char *)(uintptr_t)buf->body;
-	r->bytes[0] = buf->head_bytes;
-	r->bytes[1] = buf->body_bytes;
-	r->context = context;
-	r->source = dest;
-	r->tag = tag;
-	r->user = buf->user;
-	r->sync = sync;
-	return r;
-}
-
-/* 1: it has left as one packet; 0: it takes the general way. A sender that only sends has not seen the
- * credit that came back: it looks before it announces what could go eagerly. */
-int api_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context)
-{
-	struct peer *p = &ep->peers[dest];
-	int rc = send_at_once(p, buf, tag, context);
 	size_t total = buf->head_bytes + buf->body_bytes;
+	int rc;
 
-	if (rc != 0 || total > p->eager_max || flow_allows_eager(p, total))
-		return rc;
-	wait_progress(ep);
+	if (total > p->eager_max || flow_allows_eager(p, total))
+		return 0;
+	wait_progress(p->ep);
 	rc = peer_check(p);
 	return rc ? rc : send_at_once(p, buf, tag, context);
+}
+
+/* 1: it has left as one packet; 0: it takes the general way. */
+int api_at_once(struct peer *p, const struct ibvx_sbuf *buf, int tag, int context)
+{
+	int rc = send_at_once(p, buf, tag, context);
+
+	return rc ? rc : api_look_for_credit(p, buf, tag, context);
 }
 
 static int api_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync)
@@ -122,7 +94,7 @@ static int api_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int 
 	if (rc == 0)
 		rc = peer_check(&ep->peers[dest]);
 	if (rc == 0 && !sync)
-		rc = api_at_once(ep, buf, dest, tag, context);
+		rc = api_at_once(&ep->peers[dest], buf, tag, context);
 	if (rc) {
 		core_unlock(ep);
 		return rc < 0 ? rc : 0;
@@ -160,14 +132,14 @@ int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, in
 	if (rc == 0)
 		rc = peer_check(&ep->peers[dest]);
 	if (rc == 0)
-		rc = api_at_once(ep, buf, dest, tag, context);
+		rc = api_at_once(&ep->peers[dest], buf, tag, context);
 	core_unlock(ep);
 	return rc;
 }
 
 void api_start_send(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf)
 {
-	int rc = r->sync ? 0 : api_at_once(ep, buf, r->peer->rank, r->tag, r->context);
+	int rc = r->sync ? 0 : api_at_once(r->peer, buf, r->tag, r->context);
 
 	if (rc == 0)
 		send_start(r);
@@ -218,21 +190,6 @@ static int api_check_recv(const struct ibvx_rbuf *buf, bool has_status)
 	if (!buf->base && buf->capacity_bytes)
 		return error_set(-EINVAL, "a receive of up to %zu bytes to a NULL address", buf->capacity_bytes);
 	return 0;
-}
-
-struct request *api_new_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context)
-{
-	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
-
-	if (!r)
-		return NULL;
-	r->base[0] = buf->base;
-	r->capacity = buf->capacity_bytes;
-	r->split = buf->split;
-	r->context = context;
-	r->source = source;
-	r->tag = tag;
-	return r;
 }
 
 /* Posts a receive, or takes *message if it is not NULL. Lock held. */

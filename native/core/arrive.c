@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "core/complete.h"
 #include "core/flow.h"
 #include "core/heap.h"
@@ -67,8 +68,10 @@ static void arrive_eager(struct peer *p, const struct wire_hdr *hdr, const void 
 	r = recv_match(ep, p, hdr->msg.context, e.tag);
 	if (r) {
 		error = recv_accept(r, p, &e);
-		if (!error)
+		if (!error && (r->heap || r->split))
 			request_write(r, 0, payload, hdr->len);
+		else if (!error)
+			copy_small(r->base[0], payload, hdr->len);
 		if (hdr->flags & WIRE_SYNC)
 			peer_owe(r, WIRE_ACK);
 		complete_request(ep, r, error);

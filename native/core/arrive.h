@@ -6,6 +6,8 @@
  * transport_sink, declared in recv.h), and what recv.c and arrive.c say to each other.
  * The caller holds the core's lock.
  */
+#include <errno.h>
+
 #include "core/core.h"
 
 /* What an envelope says, whatever carried it. */
@@ -19,8 +21,22 @@ struct recv_envelope {
 /* The posted receive that this envelope matches, taken out of the tables, or NULL. */
 struct request *recv_match(struct ibvx *ep, struct peer *p, int context, int tag);
 
-/* Tells r what it has matched. 0, -EMSGSIZE (the message is dropped) or -ENOMEM. */
-int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e);
+/* The same where something is asked of the message but its length: its type, or memory of ours for its body. */
+int recv_accept_apart(struct request *r, const struct recv_envelope *e);
+
+/* Tells r what it has matched. 0, -EMSGSIZE (the message is dropped), -EPROTOTYPE or -ENOMEM. */
+static inline int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e)
+{
+	r->peer = p;
+	r->tag = e->tag;
+	r->user = e->user;
+	r->remote = e->id;
+	r->bytes[0] = e->head;
+	r->bytes[1] = e->body;
+	if (r->split || r->want_mask)
+		return recv_accept_apart(r, e);
+	return e->head + e->body > r->capacity ? -EMSGSIZE : 0;
+}
 
 /* Queues an unexpected message and wakes those who probe. */
 void recv_store(struct ibvx *ep, struct umsg *u);

@@ -6,16 +6,6 @@
 
 #include "base/error.h"
 #include "core/heap.h"
-#include "core/wait.h"
-
-void complete_released(struct ibvx *ep, struct request *r)
-{
-	if (r->state != REQ_DONE || r->owes || r->served || (!r->consumed && !r->detached))
-		return;
-	if (r->heap)
-		heap_drop(ep, r);
-	request_put(&ep->requests, r);
-}
 
 void complete_unexpose(struct request *r)
 {
@@ -25,14 +15,13 @@ void complete_unexpose(struct request *r)
 	r->exposed = false;
 }
 
-void complete_request(struct ibvx *ep, struct request *r, int error)
+void complete_refused(const struct ibvx *ep, const struct request *r)
 {
-	enum req_state before = r->state;
+	log_error(&ep->log, "request %u cannot complete in state %s", r->slot, request_state_name(r->state));
+}
 
-	if (!request_set_state(r, REQ_DONE)) {
-		log_error(&ep->log, "request %u cannot complete in state %s", r->slot, request_state_name(before));
-		return;
-	}
+void complete_apart(struct ibvx *ep, struct request *r, int error)
+{
 	if (error == 0 && r->lost)
 		error = -ENOMEM;
 	r->error = error;
@@ -55,11 +44,9 @@ void complete_request(struct ibvx *ep, struct request *r, int error)
 	wait_on_complete(ep, r);
 }
 
-static int complete_text(const struct ibvx *ep, const struct request *r)
+int complete_text(const struct ibvx *ep, const struct request *r)
 {
 	switch (r->error) {
-	case 0:
-		return 0;
 	case -EMSGSIZE:
 		return error_set(r->error,
 				 "a message of %zu bytes from rank %d (tag %d, context %d) is longer than the "
@@ -88,29 +75,4 @@ static int complete_text(const struct ibvx *ep, const struct request *r)
 	}
 	return error_sys(r->error, "message %s rank %d", r->kind == REQ_RECV ? "from" : "to",
 			 r->peer ? r->peer->rank : r->source);
-}
-
-int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status)
-{
-	int error = complete_text(ep, r);
-
-	if (status) {
-		*status = (struct ibvx_status){
-			.source = r->peer ? r->peer->rank : r->source,
-			.tag = r->tag,
-			.context = r->context,
-			.error = error,
-			.head_bytes = r->bytes[0],
-			.body_bytes = r->bytes[1],
-			.user = r->user,
-			.body = r->split ? r->base[1] : NULL,
-		};
-	} else if (r->split) {
-		free(r->base[1]);
-	}
-	list_remove(&r->finished);
-	r->waiter = NULL;
-	r->consumed = true;
-	complete_released(ep, r);
-	return error;
 }

@@ -6,19 +6,75 @@
  * The caller holds the core's lock.
  */
 #include "core/core.h"
+#include "core/heap.h"
+#include "core/wait.h"
 
 /* The operation has ended: 0 or a negative errno.  Wakes whoever waits for it. */
-void complete_request(struct ibvx *ep, struct request *r, int error);
+static inline void complete_request(struct ibvx *ep, struct request *r, int error);
 
 /* The transport lets go of the request's memory, if it held any for r->peer. */
 void complete_unexpose(struct request *r);
 
 /* The request's control packet has gone (or nobody is left to get it): gives the slot back if
  * nobody else needs it. */
-void complete_released(struct ibvx *ep, struct request *r);
+static inline void complete_released(struct ibvx *ep, struct request *r)
+{
+	if (r->state != REQ_DONE || r->owes || r->served || (!r->consumed && !r->detached))
+		return;
+	if (r->heap)
+		heap_drop(ep, r);
+	request_put(&ep->requests, r);
+}
 
 /* The owner takes the result: fills status (may be NULL), gives the slot back, sets the error text.
  * r must be DONE. Returns the operation's error. */
-int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status);
+static inline int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status);
+
+/* Their seldom parts: a transition that is not legal; a request that failed, whose memory moves or is held, or that was given up; the text of an
+ * error, which it returns. */
+void complete_refused(const struct ibvx *ep, const struct request *r) __attribute__((cold));
+void complete_apart(struct ibvx *ep, struct request *r, int error);
+int complete_text(const struct ibvx *ep, const struct request *r) __attribute__((cold));
+
+static inline void complete_request(struct ibvx *ep, struct request *r, int error)
+{
+	if (!request_set_state(r, REQ_DONE)) {
+		complete_refused(ep, r);
+		return;
+	}
+	if (error || r->heap || r->exposed || r->detached) {
+		complete_apart(ep, r, error);
+		return;
+	}
+	atomic_store_explicit(&r->done, 1, memory_order_release);
+	if (!r->blocking)
+		list_append(&ep->finished, &r->finished);
+	wait_on_complete(ep, r);
+}
+
+static inline int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status)
+{
+	int error = r->error ? complete_text(ep, r) : 0;
+
+	if (status) {
+		*status = (struct ibvx_status){
+			.source = r->peer ? r->peer->rank : r->source,
+			.tag = r->tag,
+			.context = r->context,
+			.error = error,
+			.head_bytes = r->bytes[0],
+			.body_bytes = r->bytes[1],
+			.user = r->user,
+			.body = r->split ? r->base[1] : NULL,
+		};
+	} else if (r->split) {
+		free(r->base[1]);
+	}
+	list_drop(&r->finished);
+	r->waiter = NULL;
+	r->consumed = true;
+	complete_released(ep, r);
+	return error;
+}
 
 #endif

@@ -11,21 +11,15 @@
 #include "core/wait.h"
 #include "ibvx_heap.h"
 
-struct request *api_find(struct ibvx *ep, ibvx_req req)
+struct request *api_not_found(struct ibvx *ep, const struct request *r, ibvx_req req)
 {
-	struct request *r = request_find(&ep->requests, req);
-
-	if (!r || r->state == REQ_MESSAGE || r->blocking) {
+	if (r && r->state != REQ_MESSAGE && !r->blocking)
+		error_set(-EINVAL, "another thread already waits for request %#llx", (unsigned long long)req);
+	else
 		error_set(-EINVAL,
 			  "%#llx is not a pending request of rank %d: it was never valid or is already complete",
 			  (unsigned long long)req, ep->rank);
-		return NULL;
-	}
-	if (r->waiter) {
-		error_set(-EINVAL, "another thread already waits for request %#llx", (unsigned long long)req);
-		return NULL;
-	}
-	return r;
+	return NULL;
 }
 
 static int api_null_request(struct ibvx_status *status)

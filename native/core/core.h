@@ -27,7 +27,6 @@ struct life;
 
 /* An unexpected message: an envelope that found no posted receive. */
 struct umsg {
-	struct match_node node[MATCH_CLASSES];
 	struct list link;      /* arrival order */
 	struct peer *peer;
 	int32_t context, tag;
@@ -40,6 +39,7 @@ struct umsg {
 	bool rts;              /* a rendezvous */
 	bool lost;             /* there was no memory for the payload: receiving it fails */
 	uint8_t desc_bytes;    /* rts: descriptors, in payload */
+	struct match_node node[MATCH_CLASSES]; /* those of the classes in use */
 	uint64_t payload[];
 };
 
@@ -60,6 +60,10 @@ struct peer {
 	struct transport *transport;
 	size_t payload_max;
 	size_t eager_max;      /* largest eager message to this peer */
+	size_t once_max;       /* the same, if it is to be one packet */
+	/* the transport's post(), or its like made of reserve() and commit() */
+	int (*post)(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
+		    const void *body, size_t body_bytes);
 
 	/* outgoing (PROTOCOL.md section 1) */
 	struct list controls, sends, streams;
@@ -131,7 +135,8 @@ struct ibvx {
 
 	struct request_table requests;
 	struct match_table posted[MATCH_CLASSES];
-	struct request *sole;      /* the only posted receive: it is in no table */
+	struct list run;           /* posted receives with one envelope, through link, while there are no others: in no table */
+	uint32_t run_count;
 	uint32_t posted_count;     /* in the tables */
 	struct match_table unexpected[MATCH_CLASSES];
 	bool unexpected_used[MATCH_CLASSES];
@@ -144,6 +149,7 @@ struct ibvx {
 
 	/* waiting (wait.c) */
 	struct list waiters;
+	int any_waiters;           /* those that want any completion */
 	struct waiter *poller;     /* holds the token */
 	bool asleep;               /* the poller is in futex_wait on the bell */
 	struct transport *bell_owner;

@@ -9,8 +9,7 @@ void flow_stalled(struct peer *p, bool stalled)
 	p->stalled = stalled;
 }
 
-/* What was freed goes back to the peer. */
-static void flow_return(struct peer *p)
+void flow_return(struct peer *p)
 {
 	p->owes_credit += p->freed;
 	p->owes_debt = p->owes_debt || p->repaid > 0;
@@ -18,19 +17,6 @@ static void flow_return(struct peer *p)
 	p->repaid = 0;
 	flow_stalled(p, false);
 	peer_flush(p);
-}
-
-void flow_release(struct peer *p, size_t cost)
-{
-	size_t repaid = cost < p->debt ? cost : (size_t)p->debt;
-
-	p->debt -= repaid;
-	p->repaid += repaid;
-	p->freed += cost - repaid;
-	/* a stalled peer waits for any little, the others for a worthwhile sum; what repays a grant gives no
-	 * credit, but lets the peer use for payload what it kept for envelopes */
-	if (p->freed + p->repaid >= p->ep->window / 4 || (p->stalled && p->freed >= FLOW_ENVELOPE))
-		flow_return(p);
 }
 
 void flow_starve(struct peer *p)
@@ -46,7 +32,7 @@ void flow_starve(struct peer *p)
 	flow_return(p);
 }
 
-void flow_starve_source(struct ibvx *ep, int source)
+void flow_starve_stalled(struct ibvx *ep, int source)
 {
 	if (source != IBVX_ANY_SOURCE) {
 		flow_starve(&ep->peers[source]);

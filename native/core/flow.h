@@ -34,8 +34,23 @@ static inline size_t flow_eager_max(size_t window)
 	return window / 2 - FLOW_ENVELOPE;
 }
 
+/* What was freed goes back to the peer. */
+void flow_return(struct peer *p);
+
 /* A message of this cost has left our memory (or never entered it). */
-void flow_release(struct peer *p, size_t cost);
+static inline void flow_release(struct peer *p, size_t cost)
+{
+	size_t repaid = cost < p->debt ? cost : (size_t)p->debt;
+
+	p->debt -= repaid;
+	p->repaid += repaid;
+	p->freed += cost - repaid;
+	/* a stalled peer waits for any little, the others for a worthwhile sum; what repays a grant gives no
+	 * credit, but lets the peer use for payload what it kept for envelopes */
+	if (p->freed + p->repaid >= p->ep->window / 4 || (p->stalled && p->freed >= FLOW_ENVELOPE))
+		flow_return(p);
+}
+
 /* The one place where p->stalled changes. */
 void flow_stalled(struct peer *p, bool stalled);
 /* The peer says that it holds sends back, having seen so much credit in all. */
@@ -46,6 +61,12 @@ bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t granted);
  * stalled, let more of its envelopes come. */
 void flow_starve(struct peer *p);
 /* The same for a source that may be a wildcard. */
-void flow_starve_source(struct ibvx *ep, int source);
+void flow_starve_stalled(struct ibvx *ep, int source);
+
+static inline void flow_starve_source(struct ibvx *ep, int source)
+{
+	if (ep->stalled_peers > 0)
+		flow_starve_stalled(ep, source);
+}
 
 #endif

@@ -179,7 +179,7 @@ int ibvx_heap_isend(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_s
 /* From memory that is only valid during the call: copied if the message cannot leave at once. Lock held. */
 static int heap_start_copy(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf)
 {
-	int rc = r->sync ? 0 : api_at_once(ep, buf, r->peer->rank, r->tag, r->context);
+	int rc = r->sync ? 0 : api_at_once(r->peer, buf, r->tag, r->context);
 
 	if (rc == 0) {
 		r->stage = malloc(request_total(r) + 1);

@@ -40,4 +40,11 @@ static inline void list_remove(struct list *item)
 	list_init(item);
 }
 
+/* The same, for an item that mostly is in no list. */
+static inline void list_drop(struct list *item)
+{
+	if (item->next != item)
+		list_remove(item);
+}
+
 #endif

@@ -13,6 +13,7 @@
 #include "core/peer.h"
 #include "core/recv.h"
 #include "core/send.h"
+#include "core/send.h"
 #include "core/wait.h"
 
 #define OPEN_ADDRESS_MAX 1024u
@@ -137,10 +138,10 @@ int core_open(struct ibvx **out, const struct core_config *cfg)
 	memcpy(ep->job_id, cfg->job_id, strnlen(cfg->job_id, sizeof(ep->job_id) - 1));
 	list_init(&ep->busy);
 	list_init(&ep->arrivals);
+	list_init(&ep->run);
 	list_init(&ep->finished);
 	list_init(&ep->waiters);
 	list_init(&ep->wanting);
-	list_init(&ep->requests.free);
 	rc = log_open(&ep->log, (enum log_level)settings_int(ep->settings, SETTING_LOG),
 		      settings_text(ep->settings, SETTING_LOG_FILE), ep->rank);
 	ep->peers = calloc((size_t)ep->size, sizeof(*ep->peers));
@@ -305,6 +306,7 @@ int core_attached(struct ibvx *ep)
 					 settings_text(ep->settings, SETTING_TRANSPORTS), r);
 		}
 		p->payload_max = p->transport->ops->payload_max(p->transport, r);
+		send_attach(p);
 		local += p->same_node;
 	}
 	core_unlock(ep);

@@ -259,7 +259,7 @@ void peer_owe(struct request *r, enum wire_kind kind)
 	peer_busy(p);
 }
 
-int peer_check(const struct peer *p)
+int peer_why_not(const struct peer *p)
 {
 	const struct ibvx *ep = p->ep;
 

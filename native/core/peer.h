@@ -42,10 +42,15 @@ void peer_fail(struct peer *p, int code, const char *why);
 void peer_died(struct peer *p, const char *why);
 
 /* The peer broke the protocol: it is failed with -EPROTO and a text. */
-void peer_broken(struct peer *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void peer_broken(struct peer *p, const char *fmt, ...) __attribute__((cold, format(printf, 2, 3)));
 
 /* 0 if an operation that names this peer may start, else the error with its text. */
-int peer_check(const struct peer *p);
+int peer_why_not(const struct peer *p) __attribute__((cold));
+
+static inline int peer_check(const struct peer *p)
+{
+	return p->state == PEER_OPEN && p->ep->failed_rank < 0 ? 0 : peer_why_not(p);
+}
 
 /* Nothing queued, nothing owed. */
 bool peer_idle(const struct peer *p);

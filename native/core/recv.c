@@ -13,6 +13,9 @@
 #include "core/peer.h"
 #include "core/wait.h"
 
+/* So many posted receives with one envelope need no tables; moving them there takes some microseconds. */
+#define RECV_RUN_MAX 128u
+
 static enum match_class recv_class(int source, int tag)
 {
 	return match_class_of(source == IBVX_ANY_SOURCE, tag == IBVX_ANY_TAG);
@@ -35,7 +38,6 @@ void recv_store(struct ibvx *ep, struct umsg *u)
 	uint64_t order = ep->order++;
 
 	for (int c = 0; c < MATCH_CLASSES; c++) {
-		u->node[c].next = NULL;
 		if (!ep->unexpected_used[c])
 			continue;
 		match_append(&ep->unexpected[c], &u->node[c],
@@ -62,8 +64,10 @@ struct umsg *recv_peek(struct ibvx *ep, int source, int tag, int context)
 
 void recv_extract(struct ibvx *ep, struct umsg *u)
 {
-	for (int c = 0; c < MATCH_CLASSES; c++)
-		match_remove(&ep->unexpected[c], &u->node[c]);
+	for (int c = 0; c < MATCH_CLASSES; c++) {
+		if (ep->unexpected_used[c])
+			match_remove(&ep->unexpected[c], &u->node[c]);
+	}
 	list_remove(&u->link);
 	ep->unexpected_count--;
 }
@@ -96,13 +100,20 @@ static struct peer *recv_bad_news(struct ibvx *ep)
 }
 
 /* The peer whose end forbids this receive or probe to wait, or NULL. */
-struct peer *recv_hopeless(struct ibvx *ep, int source)
+static struct peer *recv_hopeless_apart(struct ibvx *ep, int source)
 {
 	if (ep->fault_job && ep->failed_rank >= 0)
 		return &ep->peers[ep->failed_rank];
 	if (source == IBVX_ANY_SOURCE)
 		return recv_bad_news(ep);
 	return ep->peers[source].state == PEER_OPEN ? NULL : &ep->peers[source];
+}
+
+struct peer *recv_hopeless(struct ibvx *ep, int source)
+{
+	if (source != IBVX_ANY_SOURCE && ep->peers[source].state == PEER_OPEN && ep->failed_rank < 0)
+		return NULL;
+	return recv_hopeless_apart(ep, source);
 }
 
 /* Puts a receive into the table of its class, behind all that were filed before. */
@@ -112,6 +123,26 @@ static void recv_file(struct ibvx *ep, struct request *r)
 
 	match_append(&ep->posted[c], &r->node, match_key_of(c, r->context, r->source, r->tag), ep->order++);
 	ep->posted_count++;
+}
+
+/* May r stand behind the posted receives of the run? */
+static bool recv_runs(const struct ibvx *ep, const struct request *r)
+{
+	const struct request *first = LIST_ITEM(ep->run.next, struct request, link);
+
+	return first->context == r->context && first->source == r->source && first->tag == r->tag &&
+	       ep->run_count < RECV_RUN_MAX;
+}
+
+static void recv_file_run(struct ibvx *ep)
+{
+	while (!list_empty(&ep->run)) {
+		struct request *r = LIST_ITEM(ep->run.next, struct request, link);
+
+		list_remove(&r->link);
+		recv_file(ep, r);
+	}
+	ep->run_count = 0;
 }
 
 void recv_post(struct ibvx *ep, struct request *r)
@@ -131,12 +162,11 @@ void recv_post(struct ibvx *ep, struct request *r)
 		return;
 	}
 	recv_interest(ep, r->source, 1);
-	if (ep->posted_count == 0 && !ep->sole) {
-		ep->sole = r; /* a ping-pong needs no tables */
+	if (ep->posted_count == 0 && (list_empty(&ep->run) || recv_runs(ep, r))) {
+		list_append(&ep->run, &r->link);
+		ep->run_count++;
 	} else {
-		if (ep->sole)
-			recv_file(ep, ep->sole);
-		ep->sole = NULL;
+		recv_file_run(ep);
 		recv_file(ep, r);
 	}
 	flow_starve_source(ep, r->source);
@@ -144,20 +174,21 @@ void recv_post(struct ibvx *ep, struct request *r)
 
 void recv_unpost(struct ibvx *ep, struct request *r)
 {
-	if (r == ep->sole) {
-		ep->sole = NULL;
-	} else if (r->node.next) {
+	if (r->node.next) {
 		match_remove(&ep->posted[recv_class(r->source, r->tag)], &r->node);
 		ep->posted_count--;
+	} else if (!list_empty(&r->link)) {
+		list_remove(&r->link);
+		ep->run_count--;
 	} else {
 		return;
 	}
 	recv_interest(ep, r->source, -1);
 }
 
-void recv_end_hopeless(struct ibvx *ep, struct request *r)
+void recv_end_posted(struct ibvx *ep, struct request *r)
 {
-	struct peer *gone = r->state == REQ_POSTED ? recv_hopeless(ep, r->source) : NULL;
+	struct peer *gone = recv_hopeless(ep, r->source);
 
 	if (!gone || gone->state != PEER_CLOSED)
 		return;
@@ -175,13 +206,16 @@ static bool recv_fits(const struct request *r, int rank, int context, int tag)
 struct request *recv_match(struct ibvx *ep, struct peer *p, int context, int tag)
 {
 	struct match_node *best = NULL;
-	struct request *sole = ep->sole;
 
-	if (sole) { /* and nothing in the tables */
-		if (!recv_fits(sole, p->rank, context, tag))
+	if (!list_empty(&ep->run)) { /* and nothing in the tables */
+		struct request *r = LIST_ITEM(ep->run.next, struct request, link);
+
+		if (!recv_fits(r, p->rank, context, tag))
 			return NULL;
-		recv_unpost(ep, sole);
-		return sole;
+		list_remove(&r->link);
+		ep->run_count--;
+		recv_interest(ep, r->source, -1);
+		return r;
 	}
 	if (ep->posted_count == 0)
 		return NULL;
@@ -200,14 +234,8 @@ struct request *recv_match(struct ibvx *ep, struct peer *p, int context, int tag
 	return LIST_ITEM(best, struct request, node);
 }
 
-int recv_accept(struct request *r, struct peer *p, const struct recv_envelope *e)
+int recv_accept_apart(struct request *r, const struct recv_envelope *e)
 {
-	r->peer = p;
-	r->tag = e->tag;
-	r->user = e->user;
-	r->remote = e->id;
-	r->bytes[0] = e->head;
-	r->bytes[1] = e->body;
 	if ((e->user ^ r->want) & r->want_mask)
 		return -EPROTOTYPE;
 	if ((r->split ? e->head : e->head + e->body) > r->capacity)

@@ -13,7 +13,13 @@ void recv_post(struct ibvx *ep, struct request *r);
 
 /* Somebody waits for r or tests it: if it is a receive that nobody is left to send for, it ends with
  * -EPIPE.  (Not before: a rank may still send to itself.) */
-void recv_end_hopeless(struct ibvx *ep, struct request *r);
+void recv_end_posted(struct ibvx *ep, struct request *r);
+
+static inline void recv_end_hopeless(struct ibvx *ep, struct request *r)
+{
+	if (r->state == REQ_POSTED)
+		recv_end_posted(ep, r);
+}
 
 /* Takes a posted receive out of the matching tables. */
 void recv_unpost(struct ibvx *ep, struct request *r);

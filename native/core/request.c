@@ -10,8 +10,7 @@
 
 #define BIT(s) (1u << (s))
 
-/* legal[from] has a bit for each state that may follow */
-static const uint16_t request_legal[REQ_STATE_COUNT] = {
+const uint16_t request_legal[REQ_STATE_COUNT] = {
 	[REQ_FREE] = 0,
 	[REQ_QUEUED] = BIT(REQ_PUSHING) | BIT(REQ_WAIT_ACK) | BIT(REQ_WAIT_CTS) | BIT(REQ_DONE),
 	[REQ_PUSHING] = BIT(REQ_WAIT_ACK) | BIT(REQ_DONE),
@@ -38,18 +37,9 @@ const char *request_state_name(enum req_state s)
 	return request_names[s];
 }
 
-bool request_set_state(struct request *r, enum req_state to)
-{
-	if (!(request_legal[r->state] & BIT(to)))
-		return false;
-	r->state = to;
-	return true;
-}
-
 int request_table_init(struct request_table *t)
 {
 	*t = (struct request_table){0};
-	list_init(&t->free);
 	t->chunks = calloc(REQUEST_SLOTS_MAX / REQUEST_CHUNK, sizeof(*t->chunks));
 	return t->chunks ? 0 : error_set(-ENOMEM, "no memory for the request table");
 }
@@ -60,10 +50,9 @@ void request_table_fini(struct request_table *t)
 		free(t->chunks[i]);
 	free(t->chunks);
 	*t = (struct request_table){0};
-	list_init(&t->free);
 }
 
-static int request_table_grow(struct request_table *t)
+int request_table_grow(struct request_table *t)
 {
 	struct request *chunk;
 
@@ -73,97 +62,14 @@ static int request_table_grow(struct request_table *t)
 	chunk = calloc(REQUEST_CHUNK, sizeof(*chunk));
 	if (!chunk)
 		return error_set(-ENOMEM, "no memory for more than %u pending requests", t->live_count);
-	for (uint32_t i = 0; i < REQUEST_CHUNK; i++) {
+	for (uint32_t i = REQUEST_CHUNK; i-- > 0;) {
 		chunk[i].slot = t->chunk_count * REQUEST_CHUNK + i;
 		chunk[i].generation = 1;
-		list_append(&t->free, &chunk[i].link);
+		chunk[i].next_free = t->free;
+		t->free = &chunk[i];
 	}
 	t->chunks[t->chunk_count++] = chunk;
 	return 0;
-}
-
-struct request *request_get(struct request_table *t, enum req_kind kind, enum req_state state)
-{
-	struct request *r;
-
-	if (list_empty(&t->free) && request_table_grow(t) != 0)
-		return NULL;
-	r = LIST_ITEM(t->free.next, struct request, link);
-	list_remove(&r->link);
-	t->live_count++;
-	r->state = state;
-	r->kind = kind;
-	atomic_store_explicit(&r->done, 0, memory_order_relaxed);
-	r->sync = false;
-	r->acked = false;
-	r->blocking = false;
-	r->detached = false;
-	r->consumed = false;
-	r->exposed = false;
-	r->split = false;
-	r->wants_put = false;
-	r->heap = false;
-	r->lost = false;
-	r->served = false;
-	r->owes = 0;
-	r->peer = NULL;
-	r->waiter = NULL;
-	list_init(&r->finished);
-	r->base[0] = NULL;
-	r->base[1] = NULL;
-	r->bytes[0] = 0;
-	r->bytes[1] = 0;
-	r->at = 0;
-	r->error = 0;
-	r->user = 0;
-	r->want_mask = 0;
-	r->message = NULL;
-	r->place = NULL;
-	r->stage = NULL;
-	r->stage_at = 0;
-	r->stage_end = 0;
-	r->node.next = NULL;
-	return r;
-}
-
-void request_put(struct request_table *t, struct request *r)
-{
-	list_remove(&r->link);
-	list_remove(&r->finished);
-	if (r->stage) {
-		free(r->stage);
-		r->stage = NULL;
-	}
-	r->state = REQ_FREE;
-	r->generation = (r->generation + 1) & 0x7fffffffu;
-	if (r->generation == 0)
-		r->generation = 1;
-	t->live_count--;
-	/* last in, first out: its lines are warm */
-	r->link.next = t->free.next;
-	r->link.prev = &t->free;
-	t->free.next->prev = &r->link;
-	t->free.next = &r->link;
-}
-
-struct request *request_at(const struct request_table *t, uint32_t slot)
-{
-	struct request *r;
-
-	if (slot >= t->chunk_count * REQUEST_CHUNK)
-		return NULL;
-	r = &t->chunks[slot / REQUEST_CHUNK][slot % REQUEST_CHUNK];
-	return r->state == REQ_FREE ? NULL : r;
-}
-
-struct request *request_find(const struct request_table *t, ibvx_req handle)
-{
-	uint32_t slot = (uint32_t)handle - 1u;
-	struct request *r = request_at(t, slot);
-
-	if (!r || r->generation != (uint32_t)(handle >> 32) || r->consumed || r->detached)
-		return NULL;
-	return r;
 }
 
 struct request *request_find_wire(const struct request_table *t, uint32_t id)

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "core/list.h"
 #include "core/match.h"
@@ -60,6 +61,7 @@ struct request {
 	enum req_kind kind;
 	_Atomic uint32_t done; /* state == REQ_DONE, for a look without the lock */
 
+	int32_t error;
 	bool sync;         /* send: complete only when matched */
 	bool acked;        /* send: ACK came while fragments were still going out */
 	bool blocking;     /* not shown to peek, consumed by the call that made it */
@@ -75,28 +77,27 @@ struct request {
 
 	struct peer *peer; /* send: destination; receive: once matched, the sender */
 	struct waiter *waiter;
-	struct list link;  /* in one of the peer's queues: sends, controls, streams */
-	struct list finished; /* in the endpoint's list for peek */
-
 	/* the memory: send: two segments; receive: segment 0 (and 1 if split) */
 	char *base[2];
-	size_t bytes[2];   /* send: lengths; receive: [0] is the capacity until matched, then both lengths as sent */
-	size_t capacity;
+	size_t bytes[2];   /* send: lengths; receive: once matched, both lengths as sent */
 	uint64_t at;       /* bytes moved so far */
-	uint32_t remote;   /* the other side's wire id */
-
-	int32_t context;
-	int32_t source;    /* receive: as asked for, may be a wildcard */
-	int32_t tag;       /* receive: as asked for until matched */
-	int32_t error;
 	uint64_t user;
 	uint64_t want, want_mask; /* receive: bits of the user word that must be equal */
 	struct umsg *message; /* REQ_MESSAGE */
-
 	struct ibvx_heap *place; /* heap: of the thread that waits, or lent; or NULL */
-	struct list wanting; /* heap: in the endpoint's list, if the place is lent and somebody is to serve it */
 	char *stage;       /* what arrived outside of a region, or the copy that a send reads; freed with the slot */
 	uint64_t stage_at, stage_end; /* receive: the part of the stage that is not in its place yet */
+
+	size_t capacity;   /* receive */
+	int32_t context;
+	int32_t source;    /* receive: as asked for, may be a wildcard */
+	int32_t tag;       /* receive: as asked for until matched */
+	uint32_t remote;   /* the other side's wire id */
+
+	struct list link;  /* in one of the peer's queues: sends, controls, streams */
+	struct list finished; /* in the endpoint's list for peek */
+	struct list wanting; /* heap: in the endpoint's list, if the place is lent and somebody is to serve it */
+	struct request *next_free;
 	struct match_node node;
 };
 
@@ -104,7 +105,7 @@ struct request_table {
 	struct request **chunks;
 	uint32_t chunk_count;
 	uint32_t live_count;
-	struct list free; /* through link */
+	struct request *free; /* last in, first out: its lines are warm */
 };
 
 #define REQUEST_CHUNK 256u
@@ -113,20 +114,113 @@ struct request_table {
 int request_table_init(struct request_table *t);
 void request_table_fini(struct request_table *t);
 
-/* A fresh request with the given state, or NULL (text set). */
-struct request *request_get(struct request_table *t, enum req_kind kind, enum req_state state);
+/* Room for more. 0 or -ENOMEM with text. */
+int request_table_grow(struct request_table *t) __attribute__((cold));
+
+/* A fresh request with the given state, or NULL (text set). Its envelope, capacity and remote id are for the caller to fill. */
+static inline struct request *request_get(struct request_table *t, enum req_kind kind, enum req_state state)
+{
+	struct request *r = t->free;
+
+	if (!r) {
+		if (request_table_grow(t) != 0)
+			return NULL;
+		r = t->free;
+	}
+	t->free = r->next_free;
+	t->live_count++;
+	r->state = state;
+	r->kind = kind;
+	atomic_store_explicit(&r->done, 0, memory_order_relaxed);
+	/* one by one: the compiler makes vector stores of them, and a slow string instruction of a memset() */
+	r->error = 0;
+	r->sync = false;
+	r->acked = false;
+	r->blocking = false;
+	r->detached = false;
+	r->consumed = false;
+	r->exposed = false;
+	r->split = false;
+	r->wants_put = false;
+	r->heap = false;
+	r->lost = false;
+	r->served = false;
+	r->owes = 0;
+	r->peer = NULL;
+	r->waiter = NULL;
+	r->base[0] = NULL;
+	r->base[1] = NULL;
+	r->bytes[0] = 0;
+	r->bytes[1] = 0;
+	r->at = 0;
+	r->user = 0;
+	r->want = 0;
+	r->want_mask = 0;
+	r->message = NULL;
+	r->place = NULL;
+	r->stage = NULL;
+	r->stage_at = 0;
+	r->stage_end = 0;
+	list_init(&r->link);
+	list_init(&r->finished);
+	r->node.next = NULL;
+	return r;
+}
+
 /* Gives the slot back; every handle and wire id of it becomes stale. */
-void request_put(struct request_table *t, struct request *r);
+static inline void request_put(struct request_table *t, struct request *r)
+{
+	list_drop(&r->link);
+	list_drop(&r->finished);
+	if (r->stage) {
+		free(r->stage);
+		r->stage = NULL;
+	}
+	r->state = REQ_FREE;
+	r->generation = (r->generation + 1) & 0x7fffffffu;
+	r->generation += r->generation == 0;
+	t->live_count--;
+	r->next_free = t->free;
+	t->free = r;
+}
+
+/* legal[from] has a bit for each state that may follow */
+extern const uint16_t request_legal[REQ_STATE_COUNT];
+
 /* The one place where state changes. An illegal transition is logged by the caller's core and refused: false. */
-bool request_set_state(struct request *r, enum req_state to);
+static inline bool request_set_state(struct request *r, enum req_state to)
+{
+	if (!(request_legal[r->state] >> to & 1u))
+		return false;
+	r->state = to;
+	return true;
+}
 
 static inline ibvx_req request_handle(const struct request *r)
 {
 	return (uint64_t)r->generation << 32 | (r->slot + 1u);
 }
 
+/* The slot with this index if it is live, else NULL; for walking all. */
+static inline struct request *request_at(const struct request_table *t, uint32_t slot)
+{
+	struct request *r;
+
+	if (slot >= t->chunk_count * REQUEST_CHUNK)
+		return NULL;
+	r = &t->chunks[slot / REQUEST_CHUNK][slot % REQUEST_CHUNK];
+	return r->state == REQ_FREE ? NULL : r;
+}
+
 /* By handle: NULL if stale, forged, or consumed. */
-struct request *request_find(const struct request_table *t, ibvx_req handle);
+static inline struct request *request_find(const struct request_table *t, ibvx_req handle)
+{
+	struct request *r = request_at(t, (uint32_t)handle - 1u);
+
+	if (!r || r->generation != (uint32_t)(handle >> 32) || r->consumed || r->detached)
+		return NULL;
+	return r;
+}
 
 static inline uint32_t request_wire_id(const struct request *r)
 {
@@ -135,9 +229,6 @@ static inline uint32_t request_wire_id(const struct request *r)
 
 /* By wire id: NULL if stale or out of range. */
 struct request *request_find_wire(const struct request_table *t, uint32_t id);
-
-/* The slot with this index if it is live, else NULL; for walking all. */
-struct request *request_at(const struct request_table *t, uint32_t slot);
 
 static inline size_t request_total(const struct request *r)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "core/complete.h"
 #include "core/flow.h"
 #include "core/heap.h"
@@ -37,33 +38,51 @@ static size_t send_piece_bytes(const struct peer *p, size_t total)
 	return piece < p->payload_max ? piece : p->payload_max;
 }
 
+/* Where the transport has no post(). */
+static int send_post(struct transport *t, int rank, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
+		     const void *body, size_t body_bytes)
+{
+	struct transport_slot slot;
+	int rc = t->ops->reserve(t, rank, head_bytes + body_bytes, &slot);
+
+	if (rc < 0)
+		return rc;
+	slot.hdr->kind = hdr->kind;
+	slot.hdr->flags = hdr->flags;
+	slot.hdr->len = hdr->len;
+	slot.hdr->msg = hdr->msg;
+	copy_small(slot.payload, head, head_bytes);
+	copy_small((char *)slot.payload + head_bytes, body, body_bytes);
+	t->ops->commit(t, rank, &slot);
+	return 0;
+}
+
+void send_attach(struct peer *p)
+{
+	p->once_max = send_piece_bytes(p, 0);
+	if (p->once_max > p->eager_max)
+		p->once_max = p->eager_max;
+	p->post = p->transport->ops->post ? p->transport->ops->post : send_post;
+}
+
 int send_at_once(struct peer *p, const struct ibvx_sbuf *buf, int tag, int context)
 {
 	size_t total = buf->head_bytes + buf->body_bytes;
-	struct transport_slot slot;
+	struct wire_hdr hdr = {
+		.kind = WIRE_EAGER,
+		.len = (uint32_t)total,
+		.msg = {.context = context, .tag = tag, .user = buf->user, .body_bytes = (uint32_t)buf->body_bytes},
+	};
 	int rc;
 
-	if (total > SEND_PIECE_MIN || total > p->payload_max || total > p->eager_max || !list_empty(&p->sends) ||
-	    !flow_allows_eager(p, total))
+	if (total > p->once_max || !list_empty(&p->sends) || !flow_allows_eager(p, total))
 		return 0;
-	rc = p->transport->ops->reserve(p->transport, p->rank, total, &slot);
+	rc = p->post(p->transport, p->rank, &hdr, buf->head, buf->head_bytes, buf->body, buf->body_bytes);
 	if (rc < 0) {
 		if (rc != -EAGAIN)
 			peer_doom(p, rc);
 		return 0; /* the general way waits for room, or for the end of the peer */
 	}
-	slot.hdr->kind = WIRE_EAGER;
-	slot.hdr->flags = 0;
-	slot.hdr->len = (uint32_t)total;
-	slot.hdr->msg = (struct wire_msg){.context = context,
-					  .tag = tag,
-					  .user = buf->user,
-					  .body_bytes = (uint32_t)buf->body_bytes};
-	if (buf->head_bytes)
-		memcpy(slot.payload, buf->head, buf->head_bytes);
-	if (buf->body_bytes)
-		memcpy((char *)slot.payload + buf->head_bytes, buf->body, buf->body_bytes);
-	p->transport->ops->commit(p->transport, p->rank, &slot);
 	p->talked = true;
 	p->credit -= (int64_t)flow_cost(total);
 	p->eager_out++;

@@ -7,6 +7,9 @@
  */
 #include "core/core.h"
 
+/* The peer's transport and limits are known. */
+void send_attach(struct peer *p);
+
 /* A standard send that can leave at once as one packet, without a request: 1 if it
  * has left, 0 if it has to take the general way, or the peer's error. */
 int send_at_once(struct peer *p, const struct ibvx_sbuf *buf, int tag, int context);

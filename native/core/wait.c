@@ -89,7 +89,7 @@ void wait_kick(struct ibvx *ep)
 	ep->wakes++;
 }
 
-static void wait_signal(struct ibvx *ep, struct waiter *w)
+void wait_signal(struct ibvx *ep, struct waiter *w)
 {
 	atomic_store_explicit(&w->signal, 1, memory_order_release);
 	if (w->sleeping)
@@ -116,12 +116,8 @@ void wait_call_any(struct ibvx *ep)
 		wait_signal(ep, w);
 }
 
-void wait_on_complete(struct ibvx *ep, struct request *r)
+void wait_signal_any(struct ibvx *ep)
 {
-	if (r->waiter) {
-		wait_signal(ep, r->waiter);
-		return;
-	}
 	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
 		struct waiter *w = LIST_ITEM(l, struct waiter, link);
 
@@ -296,6 +292,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
 	w->sleeping = false;
 	list_append(&ep->waiters, &w->link);
+	ep->any_waiters += w->wants_any;
 	if (!w->background)
 		ep->users++;
 	for (;;) {
@@ -322,6 +319,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 			wait_as_follower(ep, w, deadline_ns);
 	}
 	list_remove(&w->link);
+	ep->any_waiters -= w->wants_any;
 	if (!w->background)
 		ep->users--;
 	wait_pass_token(ep, w);
@@ -332,22 +330,23 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 
 void core_unlock_bells(struct ibvx *ep)
 {
-	struct transport_bells bells;
+	struct transport_bell first = ep->bells.bell[0], more[TRANSPORT_BELLS_MAX - 1];
+	int count = ep->bells.count;
 
 	/* a thread that does not poll may leave work (a message to itself) to a poller asleep */
 	if (ep->asleep && wait_ready(ep))
 		wait_kick(ep);
-	bells.count = ep->bells.count;
-	for (int i = 0; i < bells.count; i++)
-		bells.bell[i] = ep->bells.bell[i];
+	for (int i = 1; i < count; i++) /* seldom */
+		more[i - 1] = ep->bells.bell[i];
 	ep->bells.count = 0;
 	lock_release(&ep->lock);
-	if (bells.count == 0)
+	if (count == 0)
 		return;
 	/* what was committed or freed becomes visible before the look whether anybody sleeps for it */
 	atomic_thread_fence(memory_order_seq_cst);
-	for (int i = 0; i < bells.count; i++)
-		bells.bell[i].owner->ops->ring(bells.bell[i].owner, bells.bell[i].door, bells.bell[i].flag);
+	first.owner->ops->ring(first.owner, first.door, first.flag);
+	for (int i = 1; i < count; i++)
+		more[i - 1].owner->ops->ring(more[i - 1].owner, more[i - 1].door, more[i - 1].flag);
 }
 
 void wait_idle_test(struct ibvx *ep)

@@ -30,8 +30,19 @@ void wait_call(struct ibvx *ep, struct waiter *w);
 /* There is work that any thread of the layer above can do: calls one that waits. Lock held. */
 void wait_call_any(struct ibvx *ep);
 
+/* One waiter, or those that want any completion, are to look again. Lock held. */
+void wait_signal(struct ibvx *ep, struct waiter *w);
+void wait_signal_any(struct ibvx *ep);
+
 /* Called by completions, unexpected arrivals, and failures. Lock held. */
-void wait_on_complete(struct ibvx *ep, struct request *r);
+static inline void wait_on_complete(struct ibvx *ep, const struct request *r)
+{
+	if (r->waiter)
+		wait_signal(ep, r->waiter);
+	else if (ep->any_waiters > 0)
+		wait_signal_any(ep);
+}
+
 void wait_on_message(struct ibvx *ep);
 void wait_signal_all(struct ibvx *ep);
 

@@ -85,7 +85,7 @@ struct transport_watch {
 #define TRANSPORT_BELLS_MAX 8
 struct transport_bells {
 	int count;
-	struct {
+	struct transport_bell {
 		struct transport *owner;
 		void *door;
 		void *flag;
@@ -153,6 +153,10 @@ struct transport_ops {
 	/* The packet is complete; hdr->len <= the reserved length. */
 	void (*commit)(struct transport *t, int peer, struct transport_slot *slot);
 	void (*discard)(struct transport *t, int peer, struct transport_slot *slot);
+	/* NULL where nothing is to be won.  reserve(), two copies and commit() in one: the packet with this header (copied, all but stamp) and the
+	 * payload head, then body, hdr->len bytes together.  Returns as reserve(). */
+	int (*post)(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
+		    const void *body, size_t body_bytes);
 
 	/* Delivers what has arrived, up to about `budget` packets, by upcalls.  Returns how
 	 * many events there were. */

@@ -271,11 +271,64 @@ static void cancelled(void **state)
 	text_free(t);
 }
 
+enum { ALIKE_MOST = 300, ALIKE_AFTER = 3 };
+
+/* `alike` receives with one envelope, one more with another (any: it fits all the same), some like the first;
+ * one of the first is cancelled.  Messages meet them in the order of posting. */
+static void alike_then_another(unsigned alike, bool any)
+{
+	static char mem[ALIKE_MOST + 1 + ALIKE_AFTER][8];
+	unsigned count = alike + 1 + ALIKE_AFTER, gone = alike / 2;
+	struct text t = text_of(1, 8);
+	ibvx_req recv[ALIKE_MOST + 1 + ALIKE_AFTER], send;
+	struct ibvx_status s;
+	struct world w;
+
+	begin(&w, calm(2, 0), NULL);
+	for (unsigned i = 0; i < count; i++) {
+		bool other = i == alike;
+
+		recv[i] = take(&w, 0, other && any ? IBVX_ANY_SOURCE : 1, !other ? 5 : any ? IBVX_ANY_TAG : 6,
+			       mem[i], 8);
+		if (i == gone)
+			assert_int_equal(ibvx_cancel(w.ep[0], recv[i]), 0);
+	}
+	assert_int_equal(finish(&w, 0, &recv[gone], NULL), -ECANCELED);
+	for (unsigned i = 0; i < count; i++) {
+		if (i == gone)
+			continue;
+		send = put(&w, 1, 0, i == alike && !any ? 6 : 5, t, i, false);
+		assert_int_equal(finish(&w, 1, &send, NULL), 0);
+		assert_int_equal(finish(&w, 0, &recv[i], &s), 0);
+		assert_int_equal(s.user, i);
+	}
+	send = put(&w, 1, 0, 5, t, count, false); /* nobody is left for it */
+	assert_int_equal(finish(&w, 1, &send, NULL), 0);
+	settle(&w);
+	assert_int_equal(ibvx_iprobe(w.ep[0], 1, 5, CTX, &s), 1);
+	recv[0] = take(&w, 0, 1, 5, mem[0], 8);
+	assert_int_equal(finish(&w, 0, &recv[0], &s), 0);
+	assert_int_equal(s.user, count);
+	end(&w);
+	text_free(t);
+}
+
+static void receives_alike(void **state)
+{
+	static const unsigned alike[] = { 1, 2, 64, 127, 128, 129, ALIKE_MOST };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(alike) / sizeof(alike[0]); i++) {
+		alike_then_another(alike[i], false);
+		alike_then_another(alike[i], true);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(by_source_tag_and_context), cmocka_unit_test(posted_order_across_wildcards),
 	cmocka_unit_test(unexpected_order),          cmocka_unit_test(tag_of_any),
 	cmocka_unit_test(no_overtaking),             cmocka_unit_test(probe_and_matched_probe),
-	cmocka_unit_test(cancelled),
+	cmocka_unit_test(cancelled),                 cmocka_unit_test(receives_alike),
 };
 
 int main(void)

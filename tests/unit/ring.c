@@ -38,7 +38,7 @@ static int teardown(void **state)
 static bool send(struct pipe *p, uint32_t len, unsigned char fill)
 {
 	struct ring_slot *slot;
-	void *payload;
+	void *payload = NULL;
 
 	if (!ring_reserve(&p->producer, len, &slot, &payload))
 		return false;
@@ -50,8 +50,8 @@ static bool send(struct pipe *p, uint32_t len, unsigned char fill)
 
 static void receive(struct pipe *p, uint32_t len, unsigned char fill)
 {
-	const void *payload;
-	struct wire_hdr hdr;
+	const void *payload = NULL;
+	struct wire_hdr hdr = {0};
 
 	assert_true(ring_ready(&p->consumer));
 	assert_true(ring_next(&p->consumer, &hdr, &payload));
@@ -136,7 +136,7 @@ static void test_looks_come_in_time(void **state)
 		}
 		for (; burst > 0 && ring_ready(&p->consumer); burst--) {
 			const void *payload;
-			struct wire_hdr hdr;
+			struct wire_hdr hdr = {0};
 
 			assert_true(ring_next(&p->consumer, &hdr, &payload));
 			ring_free(&p->consumer, hdr.len);

@@ -50,6 +50,7 @@ struct ring {
 	struct ring_slot *slots;
 	unsigned char *data;
 	struct ring_shape shape;
+	uint32_t lap_shift;       /* slot_count is 1 << lap_shift */
 	_Atomic uint32_t slot_at; /* next slot; written by its side's lock holder, read by ring_ready */
 	uint64_t data_at;
 	/* producer: what it last saw freed */
@@ -78,9 +79,9 @@ static inline uint64_t ring_place(const struct ring_shape *s, uint64_t *at, uint
 	return begin & (s->data_bytes - 1);
 }
 
-static inline uint16_t ring_stamp(const struct ring_shape *s, uint32_t at)
+static inline uint16_t ring_stamp(const struct ring *r, uint32_t at)
 {
-	return (uint16_t)(at / s->slot_count + 1u);
+	return (uint16_t)((at >> r->lap_shift) + 1u);
 }
 
 static inline _Atomic uint16_t *ring_stamp_of(struct ring_slot *slot)
@@ -88,17 +89,74 @@ static inline _Atomic uint16_t *ring_stamp_of(struct ring_slot *slot)
 	return (_Atomic uint16_t *)(void *)&slot->hdr.stamp;
 }
 
-/* Producer: the slot and payload for len bytes, or false (starved is set, and room was looked for
- * once more after that). */
-bool ring_reserve(struct ring *r, uint32_t len, struct ring_slot **slot, void **payload);
+static inline bool ring_has_room(const struct ring *r, uint32_t at, uint64_t data_end)
+{
+	return at - r->slots_freed < r->shape.slot_count && data_end - r->data_freed <= r->shape.data_bytes;
+}
+
+/* Producer: is there room after all? Looks at what the consumer has freed; if not, starved is set and room was looked for
+ * once more after that. */
+bool ring_look(struct ring *r, uint32_t at, uint64_t data_end);
+
+/* Producer: the slot and payload for len bytes, or false (ring_look). */
+static inline bool ring_reserve(struct ring *r, uint32_t len, struct ring_slot **slot, void **payload)
+{
+	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
+	uint64_t data_end = r->data_at;
+	uint64_t place = 0;
+
+	if (len > RING_INLINE)
+		place = ring_place(&r->shape, &data_end, len);
+	if (!ring_has_room(r, at, data_end) && !ring_look(r, at, data_end))
+		return false;
+	*slot = &r->slots[at & (r->shape.slot_count - 1)];
+	*payload = len > RING_INLINE ? r->data + place : (*slot)->payload;
+	return true;
+}
+
+/* Producer: the payload of a packet for which more than RING_INLINE bytes were reserved takes its final place. */
+void ring_settle(struct ring *r, struct ring_slot *slot, uint32_t reserved);
+
 /* Producer: slot->hdr is filled; `reserved` as given to ring_reserve. */
-void ring_commit(struct ring *r, struct ring_slot *slot, uint32_t reserved);
+static inline void ring_commit(struct ring *r, struct ring_slot *slot, uint32_t reserved)
+{
+	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
+
+	if (reserved > RING_INLINE)
+		ring_settle(r, slot, reserved);
+	atomic_store_explicit(ring_stamp_of(slot), ring_stamp(r, at), memory_order_release);
+	atomic_store_explicit(&r->slot_at, at + 1, memory_order_relaxed);
+}
 
 /* Consumer: the next packet, or false.  The header is copied out, so that what was checked stays so; a payload
  * of more than payload_max bytes says that the ring is corrupt: then only hdr->len is valid. */
-bool ring_next(struct ring *r, struct wire_hdr *hdr, const void **payload);
+static inline bool ring_next(struct ring *r, struct wire_hdr *hdr, const void **payload)
+{
+	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
+	struct ring_slot *slot = &r->slots[at & (r->shape.slot_count - 1)];
+	uint64_t end = r->data_at;
+
+	if (atomic_load_explicit(ring_stamp_of(slot), memory_order_acquire) != ring_stamp(r, at))
+		return false;
+	*hdr = slot->hdr;
+	*payload = slot->payload;
+	if (hdr->len > RING_INLINE && hdr->len <= r->shape.payload_max)
+		*payload = r->data + ring_place(&r->shape, &end, hdr->len);
+	return true;
+}
+
 /* Consumer: done with the packet, whose payload was len bytes. */
-void ring_free(struct ring *r, uint32_t len);
+static inline void ring_free(struct ring *r, uint32_t len)
+{
+	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
+
+	if (len > RING_INLINE) {
+		ring_place(&r->shape, &r->data_at, len);
+		atomic_store_explicit(&r->control->data_freed, r->data_at, memory_order_release);
+	}
+	atomic_store_explicit(&r->slot_at, at + 1, memory_order_relaxed);
+	atomic_store_explicit(&r->control->slots_freed, at + 1, memory_order_release);
+}
 
 /* Consumer, after it has freed something: is it time to look whether the producer starves?  Every quarter of the
  * ring is enough.  A producer is stuck only behind more than half a ring of unread packets: before the consumer has
@@ -117,7 +175,7 @@ static inline bool ring_ready(const struct ring *r)
 	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
 	struct ring_slot *slot = &r->slots[at & (r->shape.slot_count - 1)];
 
-	return atomic_load_explicit(ring_stamp_of(slot), memory_order_relaxed) == ring_stamp(&r->shape, at);
+	return atomic_load_explicit(ring_stamp_of(slot), memory_order_relaxed) == ring_stamp(r, at);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/copy.h"
 #include "base/error.h"
 #include "transport/shm/cma.h"
 #include "transport/shm/shm_state.h"
@@ -256,22 +257,10 @@ static void shm_ring(struct transport *t, void *door, void *flag)
 		segment_ring(door);
 }
 
-void shm_remember_bell(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved)
+void shm_ring_now(struct shm *s, struct segment_door *door, _Atomic uint32_t *starved)
 {
-	struct transport_bells *b = s->env.bells;
-	struct segment_door *door = &s->segment.head->doors[p->local];
-
-	if (b->count && b->bell[b->count - 1].door == door && b->bell[b->count - 1].flag == starved)
-		return;
-	if (b->count == TRANSPORT_BELLS_MAX) {
-		atomic_thread_fence(memory_order_seq_cst);
-		shm_ring(&s->base, door, starved);
-		return;
-	}
-	b->bell[b->count].owner = &s->base;
-	b->bell[b->count].door = door;
-	b->bell[b->count].flag = starved;
-	b->count++;
+	atomic_thread_fence(memory_order_seq_cst);
+	shm_ring(&s->base, door, starved);
 }
 
 /* The first packet to a neighbour: its ring comes into being and its door says so. */
@@ -294,25 +283,30 @@ static int shm_connect(struct shm *s, struct shm_peer *p)
 	return 0;
 }
 
+/* The ring's data area, with the first payload that needs it. */
+static int shm_prepare_data(struct shm *s, struct shm_peer *p)
+{
+	int rc = segment_allocate(&s->segment, s->me, p->local, ring_data_offset(&s->shape), s->shape.data_bytes);
+
+	if (rc < 0)
+		return error_prefix(rc, "sending to rank %d", p->rank);
+	p->tx.data_ready = true;
+	return 0;
+}
+
 static int shm_reserve(struct transport *t, int peer, size_t len, struct transport_slot *slot)
 {
 	struct shm *s = shm_of(t);
 	struct shm_peer *p = &s->peers[s->local_of[peer]];
 	struct ring_slot *line;
+	int rc = 0;
 
-	if (!p->tx_window) {
-		int rc = shm_connect(s, p);
-
-		if (rc < 0)
-			return rc;
-	}
-	if (len > RING_INLINE && !p->tx.data_ready) {
-		int rc = segment_allocate(&s->segment, s->me, p->local, ring_data_offset(&s->shape), s->shape.data_bytes);
-
-		if (rc < 0)
-			return error_prefix(rc, "sending to rank %d", p->rank);
-		p->tx.data_ready = true;
-	}
+	if (!p->tx_window)
+		rc = shm_connect(s, p);
+	if (rc == 0 && len > RING_INLINE && !p->tx.data_ready)
+		rc = shm_prepare_data(s, p);
+	if (rc < 0)
+		return rc;
 	if (!ring_reserve(&p->tx, (uint32_t)len, &line, &slot->payload)) {
 		p->full_count++;
 		return -EAGAIN;
@@ -330,6 +324,39 @@ static void shm_commit(struct transport *t, int peer, struct transport_slot *slo
 	ring_commit(&p->tx, (struct ring_slot *)(void *)slot->hdr, (uint32_t)slot->private);
 	p->packets_out++;
 	shm_remember_bell(s, p, NULL);
+}
+
+static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
+		    const void *body, size_t body_bytes)
+{
+	struct shm *s = shm_of(t);
+	struct shm_peer *p = &s->peers[s->local_of[peer]];
+	struct ring_slot *line;
+	void *payload;
+
+	if (!p->tx_window || (hdr->len > RING_INLINE && !p->tx.data_ready)) {
+		struct transport_slot first;
+		int rc = shm_reserve(t, peer, hdr->len, &first); /* and leave it: the ring is there now */
+
+		if (rc < 0)
+			return rc;
+	}
+	if (!ring_reserve(&p->tx, hdr->len, &line, &payload)) {
+		p->full_count++;
+		return -EAGAIN;
+	}
+	/* all but the stamp */
+	line->hdr.kind = hdr->kind;
+	line->hdr.flags = hdr->flags;
+	line->hdr.len = hdr->len;
+	line->hdr.msg = hdr->msg;
+	copy_small(payload, head, head_bytes);
+	if (body_bytes)
+		memcpy((char *)payload + head_bytes, body, body_bytes);
+	ring_commit(&p->tx, line, hdr->len);
+	p->packets_out++;
+	shm_remember_bell(s, p, NULL);
+	return 0;
 }
 
 static void shm_discard(struct transport *t, int peer, struct transport_slot *slot)
@@ -415,6 +442,7 @@ const struct transport_ops transport_shm_ops = {
 	.reserve = shm_reserve,
 	.commit = shm_commit,
 	.discard = shm_discard,
+	.post = shm_post,
 	.poll = shm_poll,
 	.ready = shm_ready,
 	.arm = shm_nothing,

@@ -67,8 +67,26 @@ struct shm {
 	uint64_t probe_word;
 };
 
+/* Looks behind a full fence whether the peer must be woken. */
+void shm_ring_now(struct shm *s, struct segment_door *door, _Atomic uint32_t *starved);
+
 /* Puts the peer's door on the list of those to be rung after the lock. */
-void shm_remember_bell(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved);
+static inline void shm_remember_bell(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved)
+{
+	struct transport_bells *b = s->env.bells;
+	struct segment_door *door = &s->segment.head->doors[p->local];
+
+	if (b->count && b->bell[b->count - 1].door == door && b->bell[b->count - 1].flag == starved)
+		return;
+	if (b->count == TRANSPORT_BELLS_MAX) {
+		shm_ring_now(s, door, starved);
+		return;
+	}
+	b->bell[b->count].owner = &s->base;
+	b->bell[b->count].door = door;
+	b->bell[b->count].flag = starved;
+	b->count++;
+}
 
 int shm_poll(struct transport *t, int budget);
 bool shm_ready(const struct transport *t);
