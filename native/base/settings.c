@@ -40,7 +40,7 @@ static const char *const log_choices[] = {"off", "error", "warn", "info", "debug
 static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_PSL] = BYTES("psl", 0, GIB, false, "128k",
 		"protocol switch limit: longer messages wait for the receiver (rendezvous)"),
-	[SETTING_EAGER_WINDOW] = BYTES("eager_window", 64 * KIB, GIB, false, "4m",
+	[SETTING_EAGER_WINDOW] = BYTES("eager_window", 64 * KIB, GIB, false, "8m",
 		"unexpected eager data that a receiver keeps for one sender, overhead included"),
 	[SETTING_SPIN_US] = INT("spin_us", "us", 0, 1000000, true, "auto",
 		"busy polling of a waiting call before it yields the processor"),

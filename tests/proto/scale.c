@@ -157,10 +157,41 @@ static void posted(void **state)
 	text_free(t);
 }
 
+/* Ten thousand small messages that nobody wants yet: by default those behind them still go eagerly. */
+static void eager_behind_many(void **state)
+{
+	struct text t = text_of(1, 8);
+	struct world w;
+	char mem[8];
+
+	(void)state;
+	begin(&w, calm(2, 0), NULL);
+	for (unsigned i = 0; i < 10000; i++) {
+		requests[i] = put(&w, 1, 0, (int)i, t, i, false);
+		assert_int_equal(finish(&w, 1, &requests[i], NULL), 0);
+	}
+	for (unsigned i = 0; i < 100; i++) {
+		ibvx_req r = take(&w, 0, 1, 10000, mem, sizeof(mem));
+		ibvx_req s = put(&w, 1, 0, 10000, t, i, false);
+
+		assert_int_equal(finish(&w, 0, &r, NULL), 0);
+		assert_int_equal(finish(&w, 1, &s, NULL), 0);
+	}
+	assert_int_equal(world_counter(w.ep[1], 0, "rendezvous_out"), 0);
+	for (unsigned i = 0; i < 10000; i++) {
+		ibvx_req r = take(&w, 0, 1, (int)i, mem, sizeof(mem));
+
+		assert_int_equal(finish(&w, 0, &r, NULL), 0);
+	}
+	end(&w);
+	text_free(t);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(unexpected),
 	cmocka_unit_test(unexpected_by_wildcards),
 	cmocka_unit_test(posted),
+	cmocka_unit_test(eager_behind_many),
 };
 
 int main(void)

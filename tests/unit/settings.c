@@ -30,7 +30,7 @@ static void test_defaults(void **state)
 	struct settings *s = *state;
 
 	assert_int_equal(settings_int(s, SETTING_PSL), 131072);
-	assert_int_equal(settings_int(s, SETTING_EAGER_WINDOW), 4 << 20);
+	assert_int_equal(settings_int(s, SETTING_EAGER_WINDOW), 8 << 20);
 	assert_int_equal(settings_int(s, SETTING_SPIN_US), -1);
 	assert_int_equal(settings_int(s, SETTING_SHM_RING), 256 << 10);
 	assert_int_equal(settings_int(s, SETTING_CMA), 0);
