@@ -6,7 +6,8 @@ import mpi.MPI;
 /**
  * Ends that are not MPI.Finalize, of all ranks or of rank 1: {@code forget} (main returns), {@code throw} (an
  * exception leaves main), {@code exit} (System.exit(7)). In the last two the others wait for rank 1 meanwhile; they
- * print what their exception says and end with status 17.
+ * print what their exception says and end with status 17, two seconds later: the peers of a rank that ends are told
+ * before its JVM has gone, and the launcher goes by who has gone first.
  */
 public final class Endings {
     static final int SURVIVOR = 17;
@@ -43,6 +44,7 @@ public final class Endings {
             MPI.COMM_WORLD.Recv(new int[1], 0, 1, MPI.INT, 1, 1);
         } catch (xdev.XDevException e) {
             System.out.println("rank " + rank + ": " + e.getMessage());
+            Thread.sleep(2000);
             System.exit(SURVIVOR);
         }
         throw new IllegalStateException("a message came that nobody has sent");
