@@ -28,6 +28,11 @@ deps_has_static_busybox() {
 	deps_has_command busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1
 }
 
+# An mpicc comes with the MPI, its header with another package.
+deps_has_mpi() {
+	deps_has_command "mpicc.$1" && echo '#include <mpi.h>' | "mpicc.$1" -E -x c - >/dev/null 2>&1
+}
+
 # Prints the packages of one group that are missing.
 deps_missing() {
 	case $1 in
@@ -61,8 +66,8 @@ deps_missing() {
 		[ -e /etc/libibverbs.d/rxe.driver ] || echo ibverbs-providers
 		;;
 	bench)
-		deps_has_command mpicc.openmpi || echo libopenmpi-dev openmpi-bin
-		deps_has_command mpicc.mpich || echo mpich
+		deps_has_mpi openmpi || echo libopenmpi-dev openmpi-bin
+		deps_has_mpi mpich || echo libmpich-dev mpich
 		deps_has_command ucx_perftest || echo ucx-utils
 		deps_has_command gnuplot || echo gnuplot-nox
 		;;

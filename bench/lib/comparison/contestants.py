@@ -95,12 +95,12 @@ def _ibvx(places):
 
 
 def _c_peers(places, found, absent):
-    for name, title, package in (("openmpi", "Open MPI", "libopenmpi-dev openmpi-bin"), ("mpich", "MPICH", "mpich")):
+    for name, title, package in (("openmpi", "Open MPI", "libopenmpi-dev openmpi-bin"), ("mpich", "MPICH", "libmpich-dev mpich")):
         if not shutil.which("mpirun." + name):
             absent.append(Absent(title, "mpirun.%s is not installed" % name,
                                  "apt-get install %s, then: meson setup --reconfigure build && ninja -C build" % package))
         elif not os.path.isfile(places.program("bench_" + name)):
-            absent.append(Absent(title, "bench_%s is not built: mpicc.%s was not there" % (name, name),
+            absent.append(Absent(title, "bench_%s is not built: mpicc.%s or its mpi.h was not there" % (name, name),
                                  "apt-get install %s, then: meson setup --reconfigure build && ninja -C build" % package))
         elif name == "openmpi":
             found.append(_openmpi(places, "default"))
