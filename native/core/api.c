@@ -196,7 +196,7 @@ static int api_check_recv(const struct ibvx_rbuf *buf, bool has_status)
 static int api_start_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
 			  struct umsg *message, bool blocking, struct request **out)
 {
-	struct request *r = api_new_recv(ep, buf, source, tag, context);
+	struct request *r = recv_new(ep, buf, source, tag, context);
 
 	if (!r)
 		return -ENOMEM;
@@ -212,7 +212,7 @@ static int api_start_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int sour
 int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
 	      struct ibvx_status *status)
 {
-	struct request *r;
+	struct landing l = {.buf = buf, .source = source, .tag = tag, .context = context};
 	int rc = api_check_source(ep, source);
 
 	if (rc == 0)
@@ -220,11 +220,20 @@ int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag,
 	if (rc)
 		return rc;
 	core_lock(ep);
-	rc = api_check_open(ep);
+	recv_at_once(ep, &l);
+	if (l.done) {
+		core_unlock(ep);
+		if (status)
+			*status = l.status;
+		return 0;
+	}
+	if (!l.request) {
+		rc = api_check_open(ep);
+		if (rc == 0)
+			rc = api_start_recv(ep, buf, source, tag, context, NULL, true, &l.request);
+	}
 	if (rc == 0)
-		rc = api_start_recv(ep, buf, source, tag, context, NULL, true, &r);
-	if (rc == 0)
-		rc = api_wait_request(ep, r, status);
+		rc = api_wait_request(ep, l.request, status);
 	core_unlock(ep);
 	return rc;
 }

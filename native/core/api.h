@@ -58,21 +58,6 @@ static inline struct request *api_new_send(struct ibvx *ep, const struct ibvx_sb
 	return r;
 }
 
-static inline struct request *api_new_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context)
-{
-	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
-
-	if (!r)
-		return NULL;
-	r->base[0] = buf->base;
-	r->capacity = buf->capacity_bytes;
-	r->split = buf->split;
-	r->context = context;
-	r->source = source;
-	r->tag = tag;
-	return r;
-}
-
 /* 1: the message has left as one packet; 0: it takes the general way; or an error. */
 int api_at_once(struct peer *p, const struct ibvx_sbuf *buf, int tag, int context);
 

@@ -22,8 +22,9 @@
 #include "ibvx.h"
 #include "transport/transport.h"
 
-struct monitor;
+struct landing;
 struct life;
+struct monitor;
 
 /* An unexpected message: an envelope that found no posted receive. */
 struct umsg {
@@ -138,6 +139,7 @@ struct ibvx {
 	struct list run;           /* posted receives with one envelope, through link, while there are no others: in no table */
 	uint32_t run_count;
 	uint32_t posted_count;     /* in the tables */
+	struct landing *landing;   /* only while a thread polls for a receive that it has not posted (recv.h) */
 	struct match_table unexpected[MATCH_CLASSES];
 	bool unexpected_used[MATCH_CLASSES];
 	struct list arrivals;

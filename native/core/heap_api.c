@@ -235,7 +235,7 @@ static int heap_check_want(const struct ibvx *ep, const struct ibvx_want *want)
 static struct request *heap_new_recv(struct ibvx *ep, const struct ibvx_want *want)
 {
 	struct ibvx_rbuf buf = {.base = want->base, .capacity_bytes = want->capacity_bytes};
-	struct request *r = api_new_recv(ep, &buf, want->source, want->tag, want->context);
+	struct request *r = recv_new(ep, &buf, want->source, want->tag, want->context);
 
 	if (!r)
 		return NULL;
@@ -319,6 +319,26 @@ static int heap_start_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct
 	return rc ? rc : heap_consume(ep, r, heap, status);
 }
 
+/* To ordinary memory: as ibvx_recv(). Lock held. */
+static int heap_recv_at_once(struct ibvx *ep, const struct ibvx_want *want, struct ibvx_status *status)
+{
+	const struct ibvx_rbuf buf = {.base = want->base, .capacity_bytes = want->capacity_bytes};
+	struct landing l = {.buf = &buf, .source = want->source, .tag = want->tag, .context = want->context,
+			    .want = want->user, .want_mask = want->user_mask};
+	int rc;
+
+	recv_at_once(ep, &l);
+	if (l.done && status)
+		*status = l.status;
+	if (l.done)
+		return 1;
+	if (!l.request)
+		return 0;
+	rc = heap_await(ep, l.request, NULL);
+	rc = rc ? rc : heap_consume(ep, l.request, NULL, status);
+	return rc ? rc : 1;
+}
+
 static void heap_reset(struct ibvx_heap *heap)
 {
 	if (!heap)
@@ -337,11 +357,14 @@ int ibvx_heap_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_wa
 	if (rc)
 		return rc;
 	core_lock(ep);
-	rc = api_check_open(ep);
+	if (want->base)
+		rc = heap_recv_at_once(ep, want, status);
+	if (rc == 0)
+		rc = api_check_open(ep);
 	if (rc == 0)
 		rc = heap_start_recv(ep, heap, want, NULL, status);
 	core_unlock(ep);
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 int ibvx_heap_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req)

@@ -197,6 +197,49 @@ void recv_end_posted(struct ibvx *ep, struct request *r)
 	complete_request(ep, r, -EPIPE);
 }
 
+/* Nothing that a receive would have to stand behind, nothing else for its thread to do, and hope. */
+static bool recv_may_land(const struct ibvx *ep, int source)
+{
+	return !ep->poller && list_empty(&ep->waiters) && list_empty(&ep->run) && ep->posted_count == 0 &&
+	       list_empty(&ep->arrivals) && list_empty(&ep->busy) && list_empty(&ep->wanting) && ep->stalled_peers == 0 &&
+	       !ep->closing && !ep->aborted && ep->failed_rank < 0 &&
+	       (source == IBVX_ANY_SOURCE ? ep->open_peers > 0 : ep->peers[source].state == PEER_OPEN);
+}
+
+void recv_at_once(struct ibvx *ep, struct landing *l)
+{
+	bool spun = false;
+
+	while (recv_may_land(ep, l->source)) {
+		int events;
+
+		ep->landing = l;
+		events = wait_poll(ep, 1);
+		ep->landing = NULL;
+		if (l->done || l->request)
+			return;
+		if (events == 0 && (spun || !wait_glance(ep)))
+			return;
+		spun = spun || events == 0;
+	}
+}
+
+/* The landing becomes a receive that has matched. */
+static struct request *recv_of_landing(struct ibvx *ep)
+{
+	struct landing *l = ep->landing;
+	struct request *r = recv_new(ep, l->buf, l->source, l->tag, l->context);
+
+	if (!r)
+		return NULL;
+	r->blocking = true;
+	r->want = l->want;
+	r->want_mask = l->want_mask;
+	l->request = r;
+	ep->landing = NULL;
+	return r;
+}
+
 static bool recv_fits(const struct request *r, int rank, int context, int tag)
 {
 	return r->context == context && (r->source == rank || r->source == IBVX_ANY_SOURCE) &&
@@ -207,6 +250,8 @@ struct request *recv_match(struct ibvx *ep, struct peer *p, int context, int tag
 {
 	struct match_node *best = NULL;
 
+	if (ep->landing) /* and nothing posted */
+		return recv_matches_landing(ep->landing, p->rank, context, tag) ? recv_of_landing(ep) : NULL;
 	if (!list_empty(&ep->run)) { /* and nothing in the tables */
 		struct request *r = LIST_ITEM(ep->run.next, struct request, link);
 

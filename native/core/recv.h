@@ -7,6 +7,49 @@
  */
 #include "core/core.h"
 
+/* A blocking receive whose thread looks for its message itself before it posts anything (PROTOCOL.md section 2). */
+struct landing {
+	const struct ibvx_rbuf *buf;
+	int source, tag, context;
+	uint64_t want, want_mask;   /* as of a request */
+	bool done;                  /* the message is in buf, and this is its status */
+	struct ibvx_status status;
+	struct request *request;    /* the message needs more than a copy: this request has matched it, and may be complete */
+};
+
+/* Polls for it, and once more after a short spin, during which the lock is released.  Neither done nor a request: post it. */
+void recv_at_once(struct ibvx *ep, struct landing *l);
+
+static inline bool recv_matches_landing(const struct landing *l, int rank, int context, int tag)
+{
+	return l->context == context && (l->source == rank || l->source == IBVX_ANY_SOURCE) &&
+	       (l->tag == tag || l->tag == IBVX_ANY_TAG);
+}
+
+/* It matches, and a copy is all that it needs. */
+static inline bool recv_lands(const struct landing *l, int rank, const struct wire_hdr *hdr)
+{
+	return recv_matches_landing(l, rank, hdr->msg.context, hdr->msg.tag) && hdr->len <= l->buf->capacity_bytes &&
+	       !(hdr->flags & WIRE_SYNC) && !((hdr->msg.user ^ l->want) & l->want_mask) &&
+	       !(l->buf->split && hdr->msg.body_bytes);
+}
+
+/* A fresh receive, or NULL with the text set. The arguments have been checked. */
+static inline struct request *recv_new(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context)
+{
+	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
+
+	if (!r)
+		return NULL;
+	r->base[0] = buf->base;
+	r->capacity = buf->capacity_bytes;
+	r->split = buf->split;
+	r->context = context;
+	r->source = source;
+	r->tag = tag;
+	return r;
+}
+
 /* Matches the request (state POSTED, fields set) with the earliest unexpected message, or posts
  * it.  May complete it at once. */
 void recv_post(struct ibvx *ep, struct request *r);

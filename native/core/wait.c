@@ -189,6 +189,19 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	}
 }
 
+bool wait_glance(struct ibvx *ep)
+{
+	if (ep->spin_ns <= 0)
+		return false;
+	ep->users++; /* an abort waits for us */
+	core_unlock(ep);
+	for (int i = 0; i < WAIT_SPINS && !wait_ready(ep); i++)
+		cpu_relax();
+	core_lock(ep);
+	ep->users--;
+	return true;
+}
+
 /* A short look without the lock. */
 static void wait_spin(struct ibvx *ep, struct waiter *w)
 {

@@ -19,6 +19,9 @@ int wait_flush(struct ibvx *ep);
 /* Might wait_progress() find something? No lock needed; may err for a moment. */
 bool wait_ready(const struct ibvx *ep);
 
+/* Spins for a moment, lock released, until something may be there.  False, and the lock was kept: spinning is not set. */
+bool wait_glance(struct ibvx *ep);
+
 /* Blocks until done(arg) is true; timeout_ns < 0: for ever. Lock held on entry and exit, released
  * in between. w is the caller's, with the wants_ fields set. 0, -ETIMEDOUT, or -ESHUTDOWN if the endpoint is aborted. */
 int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
