@@ -11,19 +11,29 @@ struct pipe {
 	struct ring producer, consumer;
 };
 
-static int setup(void **state)
+static int setup_shape(void **state, const struct ring_shape *shape)
 {
-	static const struct ring_shape shape = {.slot_count = 16, .data_bytes = 16384, .payload_max = 1024};
 	struct pipe *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
-	p->window = aligned_alloc(RING_PAGE, ring_window_bytes(&shape));
+	p->window = aligned_alloc(RING_PAGE, ring_window_bytes(shape));
 	assert_non_null(p->window);
-	memset(p->window, 0, ring_window_bytes(&shape));
-	ring_init(&p->producer, p->window, &shape);
-	ring_init(&p->consumer, p->window, &shape);
+	memset(p->window, 0, ring_window_bytes(shape));
+	ring_init(&p->producer, p->window, shape);
+	ring_init(&p->consumer, p->window, shape);
 	*state = p;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_shape(state, &(struct ring_shape){.slot_count = 16, .data_bytes = 16384, .payload_max = 1024});
+}
+
+/* The smallest with long payloads. */
+static int setup_long(void **state)
+{
+	return setup_shape(state, &(struct ring_shape){.slot_count = 16, .data_bytes = 4 * RING_LONG, .payload_max = RING_LONG});
 }
 
 static int teardown(void **state)
@@ -35,17 +45,24 @@ static int teardown(void **state)
 	return 0;
 }
 
-static bool send(struct pipe *p, uint32_t len, unsigned char fill)
+static bool send_less(struct pipe *p, uint32_t reserved, uint32_t len, unsigned char fill)
 {
 	struct ring_slot *slot;
 	void *payload = NULL;
 
-	if (!ring_reserve(&p->producer, len, &slot, &payload))
+	if (!ring_reserve(&p->producer, reserved, &slot, &payload))
 		return false;
+	if (reserved >= RING_LONG)
+		assert_int_equal((uintptr_t)payload % RING_PAGE, RING_SKEW);
 	slot->hdr.len = len;
 	memset(payload, fill, len);
-	ring_commit(&p->producer, slot, len);
+	ring_commit(&p->producer, slot, reserved);
 	return true;
+}
+
+static bool send(struct pipe *p, uint32_t len, unsigned char fill)
+{
+	return send_less(p, len, len, fill);
 }
 
 static void receive(struct pipe *p, uint32_t len, unsigned char fill)
@@ -73,6 +90,25 @@ static void test_order(void **state)
 		assert_true(in > out);
 		do {
 			receive(p, out * 37 % 1025, (unsigned char)out);
+			out++;
+		} while (out < in && out % 5);
+	}
+	assert_false(ring_ready(&p->consumer));
+}
+
+/* Long payloads among others, some shorter than was reserved. */
+static void test_long(void **state)
+{
+	static const uint32_t lengths[] = {RING_LONG, 100, RING_LONG, RING_LONG - 1, 0, RING_LONG, 33, 5000, 64};
+	struct pipe *p = *state;
+	uint32_t in = 0, out = 0;
+
+	while (out < 5000) {
+		while (in < 5000 && send_less(p, in % 4 == 3 ? RING_LONG : lengths[in % 9], lengths[in % 9], (unsigned char)in))
+			in++;
+		assert_true(in > out);
+		do {
+			receive(p, lengths[out % 9], (unsigned char)out);
 			out++;
 		} while (out < in && out % 5);
 	}
@@ -127,7 +163,7 @@ static void test_looks_come_in_time(void **state)
 		uint32_t len, burst;
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		len = random >> 60 < 8 ? (uint32_t)(random >> 33) % 33 : (uint32_t)(random >> 33) % 1025;
+		len = random >> 60 < 8 ? (uint32_t)(random >> 33) % 33 : (uint32_t)(random >> 33) % (p->producer.shape.payload_max + 1);
 		burst = (uint32_t)(random >> 24) % 32;
 		if (!asleep && random >> 60 > 0) {
 			asleep = !send(p, len, 7);
@@ -152,9 +188,11 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long, setup_long, teardown),
 		cmocka_unit_test_setup_teardown(test_starved_survives_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_starved_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_looks_come_in_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_looks_come_in_time, setup_long, teardown),
 	};
 
 	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);

@@ -7,12 +7,12 @@ size_t ring_data_offset(const struct ring_shape *s)
 {
 	size_t slots = (size_t)s->slot_count * sizeof(struct ring_slot);
 
-	return RING_PAGE + ((slots + RING_PAGE - 1) & ~(size_t)(RING_PAGE - 1));
+	return RING_PAGE + ((slots + RING_PAGE - 1) & ~(size_t)(RING_PAGE - 1)) + RING_SKEW;
 }
 
 size_t ring_window_bytes(const struct ring_shape *s)
 {
-	return ring_data_offset(s) + ((s->data_bytes + RING_PAGE - 1) & ~(uint64_t)(RING_PAGE - 1));
+	return (size_t)((ring_data_offset(s) + s->data_bytes + RING_PAGE - 1) & ~(uint64_t)(RING_PAGE - 1));
 }
 
 void ring_init(struct ring *r, void *window, const struct ring_shape *shape)
@@ -54,7 +54,7 @@ void ring_settle(struct ring *r, struct ring_slot *slot, uint32_t reserved)
 		return;
 	}
 	/* the consumer knows the final length alone; the place is the same unless the shorter payload would have fitted
-	 * before the end of the area */
+	 * before the end of the area, or is not long enough for the start of a page */
 	final = ring_place(&r->shape, &end, slot->hdr.len);
 	if (final != place)
 		memmove(r->data + final, r->data + place, slot->hdr.len);

@@ -22,6 +22,11 @@
 #define RING_LINE 64u
 #define RING_PAGE 4096u
 #define RING_INLINE 32u
+/* Copies between two places at the same offset in their pages are slow: the processor compares the lowest twelve bits of addresses first
+ * (measured: ARCHITECTURE.md).  Users' buffers begin at the start of a page or a little behind it, so the data area does not, and
+ * long payloads keep that distance. */
+#define RING_SKEW (43u * RING_LINE)
+#define RING_LONG 16384u
 
 struct ring_slot {
 	struct wire_hdr hdr; /* hdr.stamp is accessed atomically */
@@ -63,7 +68,7 @@ struct ring {
 };
 
 size_t ring_window_bytes(const struct ring_shape *shape);
-/* Offset of the data area in the window. */
+/* Offset of the data area in the window; not that of a page. */
 size_t ring_data_offset(const struct ring_shape *shape);
 void ring_init(struct ring *r, void *window, const struct ring_shape *shape);
 
@@ -73,6 +78,8 @@ static inline uint64_t ring_place(const struct ring_shape *s, uint64_t *at, uint
 	uint64_t size = ((uint64_t)len + RING_LINE - 1) & ~(uint64_t)(RING_LINE - 1);
 	uint64_t begin = *at;
 
+	if (len >= RING_LONG)
+		begin = (begin + RING_PAGE - 1) & ~(uint64_t)(RING_PAGE - 1);
 	if ((begin & (s->data_bytes - 1)) + size > s->data_bytes)
 		begin = (begin | (s->data_bytes - 1)) + 1;
 	*at = begin + size;
@@ -159,7 +166,7 @@ static inline void ring_free(struct ring *r, uint32_t len)
 }
 
 /* Consumer, after it has freed something: is it time to look whether the producer starves?  Every quarter of the
- * ring is enough.  A producer is stuck only behind more than half a ring of unread packets: before the consumer has
+ * ring is enough.  A producer is stuck only behind more than a quarter of unread packets: before the consumer has
  * read them all it looks at least once after the producer saw how little was freed. */
 bool ring_look_due(struct ring *r);
 /* Consumer, when that was due, and a full fence after it freed: must the producer be woken?  Says so once. */
