@@ -97,19 +97,19 @@ class Clock:
         self._start = time.monotonic()
         self._rounds = args.rounds
         self._options = options
-        self._took = []
+        self._took = {}  # section -> seconds, when it last ran
         self.cut_short = None
 
     def elapsed(self):
         return time.monotonic() - self._start
 
-    def another(self, number):
-        """Whether a round may begin."""
+    def another(self, number, sections):
+        """Whether a round of these sections may begin."""
         if self._rounds:
             return number < self._rounds
         if number == 0:
             return True
-        expected = self._took[number - 2 if number > 1 else 0]  # some sections run in each second round only
+        expected = sum(self._took.get(section, 0) for section in sections)
         return number < self._options.rounds and self.elapsed() + expected <= self._options.limit_s
 
     def is_over(self, number):
@@ -120,8 +120,8 @@ class Clock:
             number + 1, self.elapsed())
         return True
 
-    def round_took(self, seconds):
-        self._took.append(seconds)
+    def took(self, section, seconds):
+        self._took[section] = seconds
 
 
 def stop(_number, _frame):
@@ -131,21 +131,24 @@ def stop(_number, _frame):
 def measure(args, clock, sections, runner, contestants, options, pairs):
     """Rounds of all sections; returns how many began."""
     number = 0
-    while clock.another(number):
-        begun = clock.elapsed()
-        for section, contestant in ((s, c) for s in sections if number % s.every == 0 for c in contestants):
-            if clock.is_over(number):
-                return number + 1
-            try:
-                runner.run(contestant, section, options, pairs[number % len(pairs)])
-            except KeyboardInterrupt:
-                clock.cut_short = "Round %d was interrupted after %.0f s." % (number + 1, clock.elapsed())
-                return number + 1
-        clock.round_took(clock.elapsed() - begun)
+    while True:
+        due = [s for s in sections if number % s.every == 0]
+        if not clock.another(number, due):
+            return number
+        for section in due:
+            begun = clock.elapsed()
+            for contestant in contestants:
+                if clock.is_over(number):
+                    return number + 1
+                try:
+                    runner.run(contestant, section, options, pairs[number % len(pairs)])
+                except KeyboardInterrupt:
+                    clock.cut_short = "Round %d was interrupted after %.0f s." % (number + 1, clock.elapsed())
+                    return number + 1
+            clock.took(section, clock.elapsed() - begun)
         number += 1
         if args.verbose or sys.stderr.isatty():
             print("bench/run: round %d is done after %.0f s" % (number, clock.elapsed()), file=sys.stderr)
-    return number
 
 
 def main(argv):
@@ -183,4 +186,4 @@ def main(argv):
             print("\n".join(report.write(results, contestants, absent, facts, args.out)))
     if args.json:
         results.write(args.json)
-    return 1 if any(c.ours for c in contestants if c.name in runner.failed) else 0
+    return 1 if any(c.ours for c in contestants for name, _ in runner.failed if c.name == name) else 0

@@ -57,7 +57,8 @@ def _java(places, device, level):
                              "--level", level)
 
     # niodev and smpdev look at every entry of a queue, and smpdev keeps no message that nobody waits for
-    lacks = {"posted": "posted@1/100", "unexpected": "", "threads": ""} if device == "smpdev" else {}
+    lacks = {"smpdev": {"posted": "posted@1/100", "unexpected": "", "threads": ""},
+             "niodev": {"posted": "posted@1/100", "unexpected": "unexpected@1/100"}}.get(device, {})
     return Contestant("%s-%s" % (level, device), "%s %s" % (level, device), ("java", level, device), command,
                       {"IBVDEV_BUILD": places.build}, ours=device == "ibvdev", lacks=lacks,
                       max_ranks=2 if device == "smpdev" else 1000)

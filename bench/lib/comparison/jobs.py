@@ -8,7 +8,7 @@ import time
 
 from . import perftest
 
-RUN_LIMIT_S = 240
+RUN_LIMIT_S = 120
 
 
 def bound(cpus):
@@ -46,28 +46,28 @@ def run(command, environment, cpus, limit_s=RUN_LIMIT_S):
 
 
 class Runner:
-    """Runs contestants; remembers who failed and what it said."""
+    """Runs contestants; remembers who failed in which section: that part of it is not tried again."""
 
     def __init__(self, results, places, folder, verbose=False):
         self.results = results
         self._places = places
         self._folder = folder
         self._verbose = verbose
-        self.failed = {}
+        self.failed = set()
 
     def run(self, contestant, section, options, cpus):
         crowded = section.ranks > len(cpus or os.sched_getaffinity(0))
         ops = section.ops_for(contestant)
-        if not ops or section.ranks > contestant.max_ranks or contestant.name in self.failed:
+        if not ops or section.ranks > contestant.max_ranks or (contestant.name, section) in self.failed:
             return
         if contestant.perftest:
             said = perftest.run(self.results, self._places.program("bench_floor"), section, options, cpus, self._folder)
             if said:
-                self._fail(contestant, said)
+                self._fail(contestant, section, said)
             return
         path = os.path.join(self._folder, "lines")
         open(path, "w").close()
-        command = contestant.command(section.ranks, crowded) + options.harness(ops, section.seek) + ["--json", path]
+        command = contestant.command(section.ranks, crowded) + options.harness(ops) + ["--json", path]
         if self._verbose:
             print("+ " + " ".join(command), file=sys.stderr, flush=True)
         start = time.monotonic()
@@ -75,18 +75,17 @@ class Runner:
         took = time.monotonic() - start
         if self._verbose:
             print("%s  (%.1f s)" % (said, took), file=sys.stderr)
-        count = self.results.read(path) if status == 0 else 0
+        count = self.results.read(path)  # also what it had measured before it failed
         if status == 0 and section.whole_job:
             self.results.add({"tool": contestant.key[0], "level": contestant.key[1], "device": contestant.key[2],
                               "op": "job", "bytes": 0, "param": 1, "ranks": section.ranks, "state": "any", "unit": "ms",
                               "values": [took * 1e3], "probe_ns": 0, "discarded": 0})
-        if status == 0 and count == 0 and "no sample" not in said and not section.seek and \
-                contestant.key[0] != "floor":
+        if status == 0 and count == 0 and "no sample" not in said and contestant.key[0] != "floor":
             status, said = 1, "it wrote no results"
         if status:
-            self._fail(contestant, said or "exit status %d" % status)
+            self._fail(contestant, section, said or "exit status %d" % status)
 
-    def _fail(self, contestant, said):
-        self.failed[contestant.name] = said
-        print("bench/run: %s failed and is left out from here on:\n  %s" % (
-            contestant.name, said[-2000:].replace("\n", "\n  ")), file=sys.stderr, flush=True)
+    def _fail(self, contestant, section, said):
+        self.failed.add((contestant.name, section))
+        print("bench/run: %s failed and is left out of this part from here on (%d ranks: %s):\n  %s" % (
+            contestant.name, section.ranks, section.ops_for(contestant), said[-2000:].replace("\n", "\n  ")), file=sys.stderr, flush=True)

@@ -10,8 +10,6 @@ AGREE = 1.3
 NEAR_BELOW_NS = 130
 BUSY_ABOVE_NS = 600
 RUN_LIMIT_S = 60
-SEEK_LIMIT_S = 0.8
-NAP_S = 0.02
 KEY = {"tool": "ucx", "level": "c", "device": "default"}
 # our operation -> theirs, and how many times of ours their rate of messages holds
 TESTS = {"latency": "tag_lat", "bandwidth": "tag_bw", "rate": "tag_bw"}
@@ -71,25 +69,11 @@ def _state(before, after):
     return "near" if before < NEAR_BELOW_NS else "far"
 
 
-def _seek(probe, wanted):
-    """A probe of the wanted state, or None when it does not come in time."""
-    deadline = time.monotonic() + SEEK_LIMIT_S
-    while True:
-        distance = probe()
-        if not wanted or (distance < BUSY_ABOVE_NS and (distance < NEAR_BELOW_NS) == (wanted == "near")):
-            return distance
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(NAP_S)
-
-
-def _measure(results, op, size, window, options, seek, cpus, probe):
+def _measure(results, op, size, window, options, cpus, probe):
     budget_us = options.sample_ms * 1e3
     guess = 0.3 + size / 8e3
     for _ in range(options.perftest_samples):
-        before = _seek(probe, "" if options.no_probe else seek)
-        if before is None:
-            return
+        before = probe()
         iterations = min(1000000, max(4, int(budget_us / guess / (2 if op == "latency" else 1))))
         took = _perftest(TESTS[op], size, window, iterations, cpus)
         guess = max(took, 0.01)
@@ -110,7 +94,7 @@ def run(results, floor, section, options, cpus, folder):
             for size in sizes if op in TESTS else ():
                 for param in params:
                     if size:  # ucx_perftest wants at least a byte
-                        _measure(results, op, size, param, options, section.seek, cpus,
+                        _measure(results, op, size, param, options, cpus,
                                  lambda: _probe(floor, cpus, folder))
     except (OSError, RuntimeError, ValueError, IndexError, subprocess.SubprocessError) as error:
         return str(error)
