@@ -112,7 +112,7 @@ int ibvx_open(struct ibvx **out, const struct ibvx_config *cfg);
 
 /* Leaves the job: flushes every send that was accepted, tells the peers, frees
  * the endpoint.  -EBUSY: receives or synchronous sends are pending (the text
- * lists them); nothing was closed, complete or cancel them and call again.
+ * lists them), or other threads are inside operations that wait; nothing was closed, complete or cancel them and call again.
  * -ETIMEDOUT: sends could not be flushed within finish_timeout_ms; nothing closed.
  * NULL is allowed and does nothing. */
 int ibvx_close(struct ibvx *ep);

@@ -121,6 +121,9 @@ static int close_drain(struct ibvx *ep)
 	if (n > 0)
 		return error_set(-EBUSY, "rank %d finishes with %d receives or synchronous sends pending: %s: complete or cancel them first",
 				 ep->rank, n, text);
+	if (ep->users > 0)
+		return error_set(-EBUSY, "rank %d finishes while %d of its threads are inside operations: let them return first", ep->rank,
+				 ep->users);
 	rc = wait_until(ep, &w, close_drained, NULL,
 			settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS) * CLOCK_NS_PER_MS);
 	if (rc != -ETIMEDOUT)

@@ -17,7 +17,7 @@ struct landing {
 	struct request *request;    /* the message needs more than a copy: this request has matched it, and may be complete */
 };
 
-/* Polls for it, and once more after a short spin, during which the lock is released.  Neither done nor a request: post it. */
+/* Polls for it, and once more, if nothing came after a short spin, during which the lock is released.  Neither done nor a request: post it. */
 void recv_at_once(struct ibvx *ep, struct landing *l);
 
 static inline bool recv_matches_landing(const struct landing *l, int rank, int context, int tag)

@@ -46,6 +46,60 @@ static int closer_end(struct closer *c, struct world *w)
 	return c->err;
 }
 
+struct prober {
+	struct ibvx *ep;
+	bool receives;
+	int err;
+};
+
+static void *prober_main(void *arg)
+{
+	struct prober *p = arg;
+	char byte;
+
+	p->err = p->receives ? ibvx_recv(p->ep, &(struct ibvx_rbuf){ &byte, 1, 0 }, 1, 4, CTX, NULL)
+			     : ibvx_probe(p->ep, 1, 4, CTX, NULL);
+	return NULL;
+}
+
+/* A thread waits inside, with a request or without: whenever the close comes, it is refused, or the wait had not begun. */
+static void refused_while_inside(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 40; round++) {
+		struct text t = text_of(1, 1);
+		struct prober p = { .receives = round % 2 };
+		struct ibvx_status s;
+		struct world w;
+		pthread_t thread;
+		ibvx_req send;
+		int tries = 0;
+
+		begin(&w, calm(2, 0), "spin_us=1000000", NULL);
+		p.ep = w.ep[0];
+		assert_int_equal(pthread_create(&thread, NULL, prober_main, &p), 0);
+		while (world_counter(w.ep[0], -1, "polls") < 20u * (unsigned)(round % 5 + 1)) /* it is inside */
+			;
+		while (tries++ < 20) {
+			assert_int_equal(ibvx_close(w.ep[0]), -EBUSY);
+			assert_non_null(strstr(ibvx_error(), "rank 0 finishes"));
+		}
+		send = put(&w, 1, 0, 4, t, 1, false);
+		while (ibvx_test(w.ep[1], &send, NULL) == 0)
+			fabric_step(w.fabric, 1);
+		fabric_step(w.fabric, 1000);
+		pthread_join(thread, NULL);
+		assert_int_equal(p.err, 0);
+		if (!p.receives) {
+			char byte;
+
+			assert_int_equal(ibvx_recv(w.ep[0], &(struct ibvx_rbuf){ &byte, 1, 0 }, 1, 4, CTX, &s), 0);
+		}
+		end(&w);
+		text_free(t);
+	}
+}
+
 static void refused_while_pending(void **state)
 {
 	struct text t = text_of(1, 8);
@@ -319,7 +373,7 @@ static void close_of_null(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(refused_while_pending), cmocka_unit_test(flushed),
+	cmocka_unit_test(refused_while_inside), cmocka_unit_test(refused_while_pending), cmocka_unit_test(flushed),
 	cmocka_unit_test(after_goodbye),         cmocka_unit_test(everybody_gone),
 	cmocka_unit_test(close_after_deaths),    cmocka_unit_test(close_times_out),
 	cmocka_unit_test(left_before_its_last),  cmocka_unit_test(monitor_ends_last),
