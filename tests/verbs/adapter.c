@@ -960,6 +960,8 @@ static int fake_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 
 	if (id->other) {
 		tell(id->other, RDMA_CM_EVENT_REJECTED, 28, data, len);
+		if (id->other->qp) /* as siw does: perhaps before the caller has seen the event */
+			qp_fail(id->other->qp);
 		id->other->other = NULL;
 		id->other = NULL;
 	}

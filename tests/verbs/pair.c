@@ -143,6 +143,8 @@ int side_step(struct side *s)
 
 	if (!s->t) /* closed by the test */
 		return 0;
+	if (s->polls_first)
+		events += transport_verbs_ops.poll(s->t, 32);
 	for (int i = 0; i < s->watch_count; i++) {
 		struct pollfd fd = {.fd = s->watch[i].fd, .events = POLLIN};
 

@@ -18,6 +18,7 @@ struct side {
 		void *arg;
 	} watch[PAIR_WATCHES];
 	int watch_count;
+	bool polls_first;          /* a thread polls before the monitor has looked at what is watched */
 	int packets;
 	uint64_t last_value;       /* ctl.value of the last packet */
 	bool in_order, whole;      /* values counted up by one; payloads held what they should */

@@ -92,6 +92,9 @@ static void complete_error(struct verbs_link *l, const struct ibv_wc *wc, const 
 
 	if (!p || l->dead)
 		return;
+	/* A call that is refused, perhaps since the other side's stands, may lose its receives before the event says why. */
+	if (p->state == VERBS_CALLING && wc->status == IBV_WC_WR_FLUSH_ERR)
+		return;
 	log_debug(l->verbs->env.log, "verbs: rank %d: %s: status %d, vendor error %#x", p->rank, what, wc->status,
 		  wc->vendor_err);
 	if (l->left)
