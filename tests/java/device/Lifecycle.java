@@ -80,9 +80,10 @@ final class Lifecycle extends Program {
 		blocked.finish();
 	}
 
+	/** Inside the library, and not, say, still loading a class. */
 	private static boolean isInNative(Thread thread) {
 		StackTraceElement[] stack = thread.getStackTrace();
-		return stack.length > 0 && stack[0].isNativeMethod();
+		return stack.length > 0 && stack[0].isNativeMethod() && stack[0].getClassName().equals("xdev.ibvdev.Native");
 	}
 
 	/** Refuses to finish, for a second, and disturbs nobody: not requests under way, nor new ones. */
