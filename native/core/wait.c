@@ -189,19 +189,6 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	}
 }
 
-bool wait_glance(struct ibvx *ep)
-{
-	if (ep->spin_ns <= 0)
-		return false;
-	ep->users++; /* an abort waits for us */
-	core_unlock(ep);
-	for (int i = 0; i < WAIT_SPINS && !wait_ready(ep); i++)
-		cpu_relax();
-	core_lock(ep);
-	ep->users--;
-	return true;
-}
-
 /* A short look without the lock. */
 static void wait_spin(struct ibvx *ep, struct waiter *w)
 {
@@ -210,6 +197,20 @@ static void wait_spin(struct ibvx *ep, struct waiter *w)
 			return;
 		cpu_relax();
 	}
+}
+
+bool wait_glance(struct ibvx *ep)
+{
+	struct waiter nobody = {0};
+
+	if (ep->spin_ns <= 0)
+		return false;
+	ep->users++; /* an abort waits for us */
+	core_unlock(ep);
+	wait_spin(ep, &nobody);
+	core_lock(ep);
+	ep->users--;
+	return true;
 }
 
 /* The token holder's turn: spins, yields or sleeps a little, by how long it has been idle. */
