@@ -42,6 +42,8 @@ xxdev() { # xxdev RANKS MAIN ARGUMENT...: a program of tests/java/xxdev, whose r
 	step 1000 $SOURCE/scripts/ibvrun -np $ranks -dev xxdev -l --output /tmp/xxdev.out -cp $BUILD/tests/java/xxdev/xxdev-tests.jar \\
 		$XXDEV_OPTIONS "$@"
 	[ "$(cat /tmp/xxdev.out/rank.*.out | grep -c '^finished')" = $ranks ] || { echo "not every rank finished"; exit 1; }
+	# -Xcheck:jni only prints
+	! cat /tmp/xxdev.out/* | grep -A 5 -E '(WARNING|FATAL ERROR) in native|JNI local refs' || exit 1
 }
 mpi_nodes() { # mpi_nodes CLASSPATH MAIN ARGUMENT...: four ranks, this node's half of them
 	classpath=$1 main=$2; shift 2

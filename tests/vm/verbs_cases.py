@@ -130,7 +130,7 @@ for way, (device, connect) in WAYS.items():
 for device, options in ONLY.items():
     for kernel in ("CG", "EP", "FT", "IS", "MG"):
         case("npb-%s-%s" % (device, kernel), options,
-             environment(FORCED) + "".join("mpi %d $NPB npb.Npb %s S\n" % (ranks, kernel) for ranks in (2, 4)), java=True)
+             environment(FORCED) + "".join("mpi %d $NPB npb.Npb %s S\n" % (ranks, kernel) for ranks in (1, 2, 4, 8)), java=True)
 case("java", ONLY["rxe"], environment(FORCED) + "mpi 2 $MPI_TESTS mpitest.Everything limit=300 threads=0 exchange wildcards bcast\n",
      "vm", java=True)
 
@@ -138,8 +138,11 @@ case("java", ONLY["rxe"], environment(FORCED) + "mpi 2 $MPI_TESTS mpitest.Everyt
 XXDEV = {"messages": ["Messages"], "objects": ["ObjectMessages"], "requests": ["Requests"],
          "others": ["Mismatches", "Lifecycle cases", "Lifecycle rounds"], "collected": ["Collected torture", "Collected deadlock"],
          "large": ["Large"]}
-for (device, options), (name, programs) in itertools.product(ONLY.items(), XXDEV.items()):
-    case("xxdev-%s-%s" % (device, name), options, environment(FORCED) + "XXDEV_OPTIONS='-Xmx1g -Dxxdevtest.largest=2097152'\n" +
+# Once as they are, arrays in regions; once more with the JVM's look at how its native interface is used, under which there are none.
+XXDEV_JVM = {"": "", "-checked": " -Xcheck:jni"}
+for (device, options), (name, programs), (checked, option) in itertools.product(ONLY.items(), XXDEV.items(), XXDEV_JVM.items()):
+    case("xxdev-%s-%s%s" % (device, name, checked), options,
+         environment(FORCED) + "XXDEV_OPTIONS='-Xmx1g -Dxxdevtest.largest=2097152%s'\n" % option +
          "".join("xxdev 2 xxdevtest.%s\n" % program for program in programs), java=True)
 
 # --- two guests, two ranks each: shm inside, Verbs between ---
