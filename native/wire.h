@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 3u
+#define WIRE_VERSION 4u
 
 enum wire_kind {
 	WIRE_NONE = 0,
@@ -22,6 +22,7 @@ enum wire_kind {
 	WIRE_RTS,         /* msg: payload = struct wire_long, then the transport's rma descriptors if WIRE_RMA, else the first bytes */
 	WIRE_CTS,         /* ctl: id = send, from = receive: stream it to me; payload = the transport's rma descriptors if WIRE_RMA */
 	WIRE_DATA,        /* ctl: id = receive, offset; payload */
+	WIRE_WINDOW,      /* ctl: id = receive, offset, value = bytes: they may be taken from my memory now; payload = the transport's description */
 	WIRE_FIN,         /* ctl: id = send: taken (or dropped); complete it */
 	WIRE_DONE,        /* ctl: id = receive: all of it was written into your memory */
 	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */
@@ -34,6 +35,7 @@ enum wire_kind {
 enum wire_flag {
 	WIRE_SYNC = 1 << 0, /* EAGER*: answer with ACK when matched */
 	WIRE_RMA = 1 << 1,  /* RTS, CTS: descriptors follow, a get (RTS) or a put (CTS) is possible */
+	WIRE_WAITS = 1 << 2, /* RTS: my memory moves, and the thread that has it waits here for this message; CTS: mine, too: open windows */
 };
 
 /* The header of every packet. */
@@ -73,5 +75,7 @@ static_assert(sizeof(struct wire_long) == 16, "no padding on the wire");
 
 /* Largest sum of the rma descriptors of a message's two segments. */
 #define WIRE_RMA_MAX 96u
+/* Of the description of a window, always. */
+#define WIRE_WINDOW_BYTES 16u
 
 #endif

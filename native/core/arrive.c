@@ -14,6 +14,7 @@
 #include "core/recv.h"
 #include "core/send.h"
 #include "core/wait.h"
+#include "core/window.h"
 
 /* An unexpected message with room for `room` bytes of payload. Without memory for the payload the
  * envelope is kept alone, so that its receive fails and order holds. */
@@ -42,6 +43,7 @@ static struct umsg *arrive_umsg(struct peer *p, const struct wire_hdr *hdr, cons
 	u->id = e->id;
 	u->sync = hdr->flags & WIRE_SYNC;
 	u->rts = false;
+	u->waits = false;
 	u->lost = lost;
 	u->desc_bytes = 0;
 	return u;
@@ -228,7 +230,7 @@ static void arrive_more(struct peer *p, const struct wire_hdr *hdr, const void *
 static void arrive_rts(struct peer *p, const struct wire_hdr *hdr, const void *payload)
 {
 	struct ibvx *ep = p->ep;
-	struct recv_rts rts = {.rest = (const char *)payload + sizeof(struct wire_long)};
+	struct recv_rts rts = {.rest = (const char *)payload + sizeof(struct wire_long), .waits = hdr->flags & WIRE_WAITS};
 	struct recv_envelope e;
 	struct request *r;
 	struct umsg *u;
@@ -257,6 +259,7 @@ static void arrive_rts(struct peer *p, const struct wire_hdr *hdr, const void *p
 	if (!u->lost)
 		memcpy(u->payload, rts.rest, rest);
 	u->rts = true;
+	u->waits = rts.waits;
 	u->desc_bytes = u->lost ? 0 : (uint8_t)rts.desc_bytes;
 	u->at = rts.first_bytes;
 	u->cost = flow_cost(rts.first_bytes);
@@ -284,12 +287,28 @@ static void arrive_data(struct peer *p, const struct wire_hdr *hdr, const void *
 			    (unsigned long long)hdr->ctl.offset, request_total(r));
 		return;
 	}
+	window_forget(r);
 	request_write(r, r->at, payload, hdr->len);
 	r->at += hdr->len;
 	if (r->at == request_total(r)) {
 		p->bytes_in += r->at;
 		complete_request(p->ep, r, 0);
 	}
+}
+
+static void arrive_window(struct peer *p, const struct wire_hdr *hdr, const void *payload)
+{
+	struct request *r = arrive_recv(p, request_find_wire(&p->ep->requests, hdr->ctl.id), "WINDOW");
+
+	if (!r)
+		return;
+	if (r->state != REQ_FILLING || !r->windows || hdr->len != WIRE_WINDOW_BYTES || hdr->ctl.offset != r->at ||
+	    hdr->ctl.value == 0 || hdr->ctl.value > WINDOW_BYTES || hdr->ctl.value > request_total(r) - r->at) {
+		peer_broken(p, "a window of %llu bytes at %llu of %zu", (unsigned long long)hdr->ctl.value,
+			    (unsigned long long)hdr->ctl.offset, request_total(r));
+		return;
+	}
+	window_note(r, payload, (size_t)hdr->ctl.value);
 }
 
 static void arrive_done(struct peer *p, const struct wire_hdr *hdr)
@@ -369,6 +388,9 @@ void recv_on_packet(void *core, int rank, const struct wire_hdr *hdr, const void
 		return;
 	case WIRE_DATA:
 		arrive_data(p, hdr, payload);
+		return;
+	case WIRE_WINDOW:
+		arrive_window(p, hdr, payload);
 		return;
 	case WIRE_FIN:
 		send_on_fin(p, hdr);

@@ -38,6 +38,7 @@ struct umsg {
 	uint32_t id;           /* the sender's request, for ACK, CTS, FIN */
 	bool sync;
 	bool rts;              /* a rendezvous */
+	bool waits;            /* WIRE_WAITS */
 	bool lost;             /* there was no memory for the payload: receiving it fails */
 	uint8_t desc_bytes;    /* rts: descriptors, in payload */
 	struct match_node node[MATCH_CLASSES]; /* those of the classes in use */
@@ -96,12 +97,12 @@ struct peer {
 	uint64_t inflow_at, inflow_total;
 	size_t inflow_cost;
 
-	bool no_get;           /* a get turned out to be impossible */
+	bool no_get;           /* a get, or a window, turned out to be impossible */
 	int fail_code;
 	char *why;             /* PEER_FAILED: the text */
 
 	uint64_t eager_out, eager_in, rndv_out, rndv_in, bytes_out, bytes_in;
-	uint64_t unexpected_in, stalls, grants, gets, puts, puts_in, streams_in;
+	uint64_t unexpected_in, stalls, grants, gets, puts, puts_in, streams_in, windows, windows_missed;
 };
 
 /* One thread inside a blocking call. */
@@ -113,6 +114,7 @@ struct waiter {
 	bool background;         /* the progress thread */
 	bool wants_any;          /* peek: signal at any completion */
 	bool wants_message;      /* probe: signal at any unexpected arrival */
+	bool away;               /* it waits for a window, not for the bell or its signal */
 	bool lent_next;          /* whose turn it is: that of lent memory, not of moving */
 	struct request *moving;  /* waits for this one, whose memory moves (heap.h); else NULL */
 };
@@ -158,6 +160,7 @@ struct ibvx {
 	uint32_t *bell;
 	uint32_t own_bell;
 	int64_t spin_ns, yield_ns;
+	int64_t window_ns;         /* how long a window is offered */
 	bool oversubscribed;       /* more ranks on this node than processors they may use */
 	uint64_t processors[16];   /* those that the ranks of this node may run on */
 	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */

@@ -49,6 +49,8 @@ static void counters_peer(const struct peer *p, struct counters_out *o)
 	counters_add(o, "puts", p->puts);
 	counters_add(o, "puts_in", p->puts_in);
 	counters_add(o, "streams_in", p->streams_in);
+	counters_add(o, "windows", p->windows);
+	counters_add(o, "windows_missed", p->windows_missed);
 	counters_add(o, "stalls", p->stalls);
 	counters_add(o, "grants", p->grants);
 	counters_add(o, "credit", (uint64_t)(p->credit > 0 ? p->credit : 0));

@@ -10,6 +10,7 @@
 #include "core/peer.h"
 #include "core/send.h"
 #include "core/wait.h"
+#include "core/window.h"
 
 /* Regions that a call opens for lent memory which does not wait itself. */
 #define HEAP_SERVE_MAX 4
@@ -65,7 +66,7 @@ static void heap_call(struct request *r)
 		wait_call_any(r->peer->ep);
 }
 
-static void heap_wake_owner(struct request *r)
+void heap_call_owner(struct request *r)
 {
 	if (!r->place || r->place->wanted)
 		return;
@@ -78,7 +79,7 @@ static void heap_wake_owner(struct request *r)
 
 int heap_want(struct request *r)
 {
-	heap_wake_owner(r);
+	heap_call_owner(r);
 	return HEAP_ABSENT;
 }
 
@@ -108,7 +109,7 @@ void heap_write(struct request *r, uint64_t at, const void *from, size_t len)
 	memcpy(r->stage + at, from, len);
 	r->stage_end = at + len;
 	ep->staged_bytes += len;
-	heap_wake_owner(r);
+	heap_call_owner(r);
 }
 
 /* Sends from r's memory, which is in reach, as much as one region may. */
@@ -148,7 +149,7 @@ static void heap_pull(struct ibvx *ep, struct request *r)
 		left = HEAP_REGION_BYTES;
 	memcpy(r->base[0] + r->stage_at, r->stage + r->stage_at, left);
 	r->stage_at += left;
-	r->place->wanted = r->stage_at < r->stage_end;
+	r->place->wanted = r->stage_at < r->stage_end || r->place->window_bytes;
 }
 
 void heap_count_region(struct ibvx *ep, int64_t ns)
@@ -161,6 +162,7 @@ void heap_count_region(struct ibvx *ep, int64_t ns)
 bool heap_serve(struct ibvx *ep, struct request *r)
 {
 	struct ibvx_heap *place = r->place;
+	bool window = false;
 	int64_t begin_ns;
 	void *at;
 
@@ -173,17 +175,23 @@ bool heap_serve(struct ibvx *ep, struct request *r)
 	begin_ns = clock_now_ns();
 	core_lock(ep);
 	if (at) { /* else the turn is an ordinary one: what has come is staged, what is to go calls again if there is room */
-		heap_reach(r, at);
-		if (r->kind == REQ_SEND)
-			heap_push(r);
-		else
-			heap_pull(ep, r);
-		heap_reach(r, NULL);
+		window = r->kind == REQ_SEND ? window_push(ep, r, at) : window_pull(ep, r, at);
+		if (!window) {
+			heap_reach(r, at);
+			if (r->kind == REQ_SEND)
+				heap_push(r);
+			else
+				heap_pull(ep, r);
+			heap_reach(r, NULL);
+		}
 		heap_count_region(ep, clock_now_ns() - begin_ns);
 		core_unlock(ep);
 		place->leave(place, at);
 		core_lock(ep);
-		wait_flush(ep);
+		if (window) /* a message may be windows throughout: others are not forgotten over it */
+			wait_progress(ep);
+		else
+			wait_flush(ep);
 	}
 	ep->users--;
 	r->served = false;

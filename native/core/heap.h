@@ -51,6 +51,9 @@ void heap_close(struct ibvx *ep);
 /* There is room for a piece of r, a send whose memory is out of reach: its owner is to come. HEAP_ABSENT */
 int heap_want(struct request *r);
 
+/* There is something to do for the thread that waits for r, or for any of the layer above if r's memory is lent. */
+void heap_call_owner(struct request *r);
+
 /* Brings what has arrived for r (a receive) to its memory, or to the stage. */
 void heap_write(struct request *r, uint64_t at, const void *from, size_t len);
 

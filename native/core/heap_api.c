@@ -27,8 +27,11 @@ static int heap_await(struct ibvx *ep, struct request *r, struct ibvx_heap *heap
 	int rc;
 
 	recv_end_hopeless(ep, r);
-	if (r->state == REQ_DONE)
+	if (r->state == REQ_DONE) {
+		if (!lent)
+			r->place = NULL;
 		return 0;
+	}
 	r->waiter = &w;
 	if (!lent)
 		r->place = w.moving ? heap : NULL;
@@ -281,7 +284,7 @@ static void heap_leave_early(struct ibvx *ep, struct ibvx_heap *heap, void *at, 
 }
 
 /* Posts a receive, or has it receive *message, which is gone then. Lock held, not released. */
-static int heap_post(struct ibvx *ep, const struct ibvx_want *want, struct umsg *message, void *at,
+static int heap_post(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want, struct umsg *message, void *at,
 		     struct request **out)
 {
 	int rc = api_check_open(ep);
@@ -294,6 +297,7 @@ static int heap_post(struct ibvx *ep, const struct ibvx_want *want, struct umsg 
 	}
 	*out = r;
 	r->blocking = true;
+	r->place = r->heap ? heap : NULL;
 	if (at)
 		heap_reach(r, at);
 	if (message)
@@ -311,7 +315,7 @@ static int heap_start_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct
 	void *at = heap_enter_early(ep, heap, want, message);
 	int64_t begin_ns = at ? clock_now_ns() : 0;
 	struct request *r = NULL;
-	int rc = heap_post(ep, want, message, at, &r);
+	int rc = heap_post(ep, heap, want, message, at, &r);
 
 	heap_leave_early(ep, heap, at, begin_ns);
 	if (rc == 0)
@@ -344,6 +348,7 @@ static void heap_reset(struct ibvx_heap *heap)
 	if (!heap)
 		return;
 	heap->wanted = false;
+	heap->window_bytes = 0;
 	heap->stage = NULL;
 	heap->rest_at = 0;
 	heap->rest_bytes = 0;

@@ -12,6 +12,7 @@
 #include "core/heap.h"
 #include "core/peer.h"
 #include "core/wait.h"
+#include "core/window.h"
 
 /* So many posted receives with one envelope need no tables; moving them there takes some microseconds. */
 #define RECV_RUN_MAX 128u
@@ -338,7 +339,7 @@ int recv_emit_cts(struct request *r)
 	p->streams_in += !r->exposed;
 	p->puts_in += r->exposed;
 	slot.hdr->kind = WIRE_CTS;
-	slot.hdr->flags = r->exposed ? WIRE_RMA : 0;
+	slot.hdr->flags = (uint8_t)((r->exposed ? WIRE_RMA : 0) | (r->windows ? WIRE_WAITS : 0));
 	slot.hdr->len = (uint32_t)desc_bytes;
 	slot.hdr->ctl = (struct wire_ctl){.id = r->remote, .from = request_wire_id(r)};
 	ops->commit(p->transport, p->rank, &slot);
@@ -351,7 +352,7 @@ void recv_ask(struct request *r)
 	const struct transport_ops *ops = p->transport->ops;
 
 	request_set_state(r, REQ_FILLING);
-	r->wants_put = r->at == 0 && ops->put_pays && ops->put_pays(p->transport, p->rank, request_total(r)) &&
+	r->wants_put = r->at == 0 && !r->windows && ops->put_pays && ops->put_pays(p->transport, p->rank, request_total(r)) &&
 		       (!r->heap || heap_stage(r));
 	peer_owe(r, WIRE_CTS);
 }
@@ -375,6 +376,7 @@ void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const struct
 			return;
 		}
 	}
+	r->windows = rts->waits && window_waits(r);
 	recv_ask(r); /* and while the sender sees to it: */
 	request_write(r, 0, rts->rest, rts->first_bytes);
 }
@@ -428,7 +430,7 @@ void recv_extracted(struct ibvx *ep, struct request *r, struct umsg *u)
 	} else if (p->state != PEER_OPEN) {
 		complete_request(ep, r, p->state == PEER_CLOSED ? -EPIPE : p->fail_code);
 	} else {
-		struct recv_rts rts = {u->payload, u->desc_bytes, u->at};
+		struct recv_rts rts = {u->payload, u->desc_bytes, u->at, u->waits};
 
 		if (u->lost && u->at > 0 && !error)
 			error = -ENOMEM;

@@ -9,6 +9,7 @@
  *             QUEUED, PUSHING --(synchronous)--> WAIT_ACK -------> DONE
  *             QUEUED --(RTS out)--> WAIT_CTS --(FIN)-------------> DONE
  *                                   WAIT_CTS -> STREAMING -------> DONE
+ *                                               STREAMING --(a window failed)--> WAIT_CTS
  *                                   WAIT_CTS -> PUTTING ---------> DONE
  *                                               PUTTING --(impossible)--> STREAMING
  *   receive:  POSTED --(eager, truncated, cancelled)-------------> DONE
@@ -72,6 +73,7 @@ struct request {
 	bool wants_put;    /* receive: the CTS that it owes offers its memory */
 	bool heap;         /* the memory moves, or there is none: base is NULL but inside a region (heap.h) */
 	bool lost;         /* receive: there was no memory for the stage */
+	bool windows;      /* heap: both sides wait for it with their memory at hand: windows are opened (window.h) */
 	bool served;       /* heap: a thread is opening a region of it, or has one open: the slot stays */
 	uint8_t owes;      /* enum wire_kind of the control packet that this request owes, or 0 */
 
@@ -144,6 +146,7 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->wants_put = false;
 	r->heap = false;
 	r->lost = false;
+	r->windows = false;
 	r->served = false;
 	r->owes = 0;
 	r->peer = NULL;

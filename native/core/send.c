@@ -9,6 +9,7 @@
 #include "core/flow.h"
 #include "core/heap.h"
 #include "core/peer.h"
+#include "core/window.h"
 
 static void send_header(struct wire_hdr *hdr, enum wire_kind kind, size_t len, const struct request *r)
 {
@@ -203,7 +204,7 @@ static size_t send_first_bytes(const struct request *r)
 	size_t total = request_total(r);
 	size_t first = send_piece_bytes(p, total) - sizeof(struct wire_long);
 
-	if (first >= total || (r->heap && (!r->place || heap_lent(r))) || !flow_allows_eager(p, first) ||
+	if (first >= total || (r->heap && (!r->place || heap_lent(r))) || window_waits(r) || !flow_allows_eager(p, first) ||
 	    (ops->put_pays && ops->put_pays(p->transport, p->rank, total)))
 		return 0;
 	return first;
@@ -238,6 +239,8 @@ static int send_announce(struct request *r)
 	send_header(slot.hdr, WIRE_RTS, sizeof(lng) + (size_t)desc_bytes + first, r);
 	if (r->exposed)
 		slot.hdr->flags |= WIRE_RMA;
+	if (window_waits(r))
+		slot.hdr->flags |= WIRE_WAITS;
 	memcpy(slot.payload, &lng, sizeof(lng));
 	if (first > 0)
 		request_read(r, 0, rest, first);
@@ -265,15 +268,27 @@ int send_emit(struct request *r)
 	return send_announce(r);
 }
 
+void send_streamed(struct request *r)
+{
+	if (r->at < request_total(r))
+		return;
+	r->peer->bytes_out += r->at;
+	list_remove(&r->link);
+	complete_request(r->peer->ep, r, 0);
+}
+
+void send_await_cts(struct request *r)
+{
+	list_remove(&r->link);
+	request_set_state(r, REQ_WAIT_CTS);
+}
+
 int send_stream(struct request *r)
 {
 	int rc = send_piece(r, WIRE_DATA);
 
-	if (rc == 0 && r->at == request_total(r)) {
-		r->peer->bytes_out += r->at;
-		list_remove(&r->link);
-		complete_request(r->peer->ep, r, 0);
-	}
+	if (rc == 0)
+		send_streamed(r);
 	return rc;
 }
 
@@ -319,11 +334,16 @@ void send_on_cts(struct peer *p, const struct wire_hdr *hdr, const void *payload
 
 	if (!r)
 		return;
+	if (r->state == REQ_STREAMING && r->windows) { /* a window has failed, which its thread is about to see */
+		r->windows = false;
+		return;
+	}
 	if (r->state != REQ_WAIT_CTS) {
 		peer_broken(p, "CTS for a request in state %s", request_state_name(r->state));
 		return;
 	}
 	r->remote = hdr->ctl.from;
+	r->windows = hdr->flags & WIRE_WAITS && window_waits(r);
 	if (hdr->flags & WIRE_RMA && !r->heap) {
 		request_set_state(r, REQ_PUTTING);
 		if (send_start_put(r, payload, hdr->len) == 0) {

@@ -12,6 +12,7 @@
 #include "base/futex.h"
 #include "core/heap.h"
 #include "core/peer.h"
+#include "core/window.h"
 
 /* Packets per transport and poll; what one holding of the lock delivers at most. */
 #define WAIT_BUDGET 32
@@ -269,19 +270,43 @@ static void wait_take_token(struct ibvx *ep, struct waiter *w)
 	}
 }
 
-/* w leaves: somebody else has to poll, the progress thread if nobody else is there. */
+/* Who may poll instead of w: the progress thread if nobody else is there, or NULL. */
+static struct waiter *wait_other(struct ibvx *ep, const struct waiter *w)
+{
+	struct waiter *other = NULL;
+
+	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
+		struct waiter *o = LIST_ITEM(l, struct waiter, link);
+
+		if (o == w || o->away)
+			continue;
+		other = o;
+		if (!o->background)
+			break;
+	}
+	return other;
+}
+
+void wait_away(struct ibvx *ep, struct waiter *w)
+{
+	struct waiter *next = ep->poller == w ? wait_other(ep, w) : NULL;
+
+	w->away = true;
+	if (!next || next->background)
+		return;
+	ep->poller = next;
+	wait_signal(ep, next);
+}
+
+/* w leaves: somebody else has to poll. */
 static void wait_pass_token(struct ibvx *ep, struct waiter *w)
 {
-	struct waiter *next = NULL;
+	struct waiter *next;
 
 	if (ep->poller != w)
 		return;
+	next = wait_other(ep, w);
 	ep->poller = NULL;
-	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
-		next = LIST_ITEM(l, struct waiter, link);
-		if (!next->background)
-			break;
-	}
 	if (!next)
 		return;
 	ep->poller = next;
@@ -416,6 +441,7 @@ int wait_open(struct ibvx *ep, int local_ranks)
 	ep->oversubscribed = cpus > 0 && local_ranks > cpus;
 	ep->spin_ns = (spin >= 0 ? spin : ep->oversubscribed ? 0 : 10) * CLOCK_NS_PER_US;
 	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 20 : 190) * CLOCK_NS_PER_US;
+	ep->window_ns = WINDOW_OFFER_NS;
 	if (!settings_int(ep->settings, SETTING_PROGRESS_THREAD))
 		return 0;
 	ep->progress_waiter.background = true;

@@ -30,6 +30,10 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 /* There is work that only w can do: wakes it and makes it the poller if possible. Lock held. */
 void wait_call(struct ibvx *ep, struct waiter *w);
 
+/* w, which may hold the token, will not poll for a while, until it says that it is not `away`: another thread of the layer above gets the
+ * token, if one waits. Lock held. */
+void wait_away(struct ibvx *ep, struct waiter *w);
+
 /* There is work that any thread of the layer above can do: calls one that waits. Lock held. */
 void wait_call_any(struct ibvx *ep);
 

@@ -109,6 +109,28 @@ struct transport_env {
 	void *test;                /* the fake transport's fabric; NULL in production */
 };
 
+/* Windows: one stretch of this rank's memory at a time that a peer may read, and that can be taken back (PROTOCOL.md section 10).
+ *
+ *   closed --open--> offered --end(REVOKE)--> closed
+ *                    offered --claim--> claimed --settle(taken)--> taken ----end--> closed
+ *                                       claimed --settle(not)----> refused --end--> closed
+ *                                       claimed --end(ABANDON)---> abandoned --settle--> closed */
+enum transport_window_end { TRANSPORT_LOOK, TRANSPORT_REVOKE, TRANSPORT_ABANDON };
+struct transport_window {
+	/* Sender, with the lock.  Writes the description, WIRE_WINDOW_BYTES.  0 or -EBUSY: one is open to this peer. */
+	int (*open)(struct transport *t, int peer, const void *base, void *desc);
+	/* Sender, without the lock, the thread that opened it.  -EAGAIN: offered, or claimed.  1: taken, and 0: offered in vain (only with
+	 * REVOKE and ABANDON): closed.  -EIO: it was claimed, but refused, or (ABANDON) given up: whoever claimed it will settle it. */
+	int (*end)(struct transport *t, int peer, enum transport_window_end how);
+	/* Receiver, with the lock: the window that is described does not close before settle(). 0 or -ECANCELED. */
+	int (*claim)(struct transport *t, int peer, const void *desc);
+	/* Receiver, without the lock, the thread that claimed it: copies from the start of it. 0 or -errno (text set). */
+	int (*copy)(struct transport *t, int peer, const void *desc, void *to, size_t bytes);
+	/* Receiver, with the lock.  True: the sender learns now that it was taken.  False: it was not, or was given up: what was
+	 * copied does not count. */
+	bool (*settle)(struct transport *t, int peer, const void *desc, bool taken);
+};
+
 struct transport_ops {
 	const char *name;
 
@@ -147,7 +169,7 @@ struct transport_ops {
 	/* Takes room for a packet with len payload bytes (<= payload_max).  0; -EAGAIN: no room
 	 * now, poll() and try again (a sleeper is woken when there is); another -errno: the peer is lost.
 	 * At most one slot is open per peer, and the caller commits or discards it before
-	 * it calls anything else of the transport but expose(). An error is a hint: on_down follows from poll(),
+	 * it calls anything else of the transport but expose() and window->open(). An error is a hint: on_down follows from poll(),
 	 * or the core gives the peer up itself. */
 	int (*reserve)(struct transport *t, int peer, size_t len, struct transport_slot *slot);
 	/* The packet is complete; hdr->len <= the reserved length. */
@@ -196,6 +218,9 @@ struct transport_ops {
 	int (*put)(struct transport *t, int peer, const struct transport_move *put, const struct wire_hdr *behind);
 	/* Forgets a get or put whose request is gone; no upcall follows for the cookie. */
 	void (*cancel)(struct transport *t, int peer, uint64_t cookie);
+
+	/* NULL where there are none; where there are, get_pays() says from which length on. */
+	const struct transport_window *window;
 
 	/* NULL where nothing is to be won.  keep(): this memory stays mapped until unkeep() with the same arguments: what was prepared for a
 	 * move of it may be used again for the next.  1; 0: no use for it here, unkeep() must not follow; -ENOSPC: too

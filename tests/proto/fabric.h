@@ -20,7 +20,12 @@ struct packet {
 	struct wire_hdr *wire; /* one block of exactly the packet's size, so that ASan sees overruns */
 };
 
+/* The window that the source of a link has opened. */
+enum fake_window { FAKE_CLOSED, FAKE_OFFERED, FAKE_CLAIMED, FAKE_TAKEN, FAKE_REFUSED, FAKE_ABANDONED };
+
 struct link {
+	atomic_uint window;  /* number << 3 | enum fake_window */
+	int window_err;      /* how the next copy fails; 0: it does not */
 	struct packet *head, *tail;
 	unsigned packets;
 	size_t bytes;

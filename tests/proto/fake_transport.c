@@ -51,7 +51,7 @@ static void enter(struct fake *t, const char *what)
 	t->depth++;
 	pthread_mutex_lock(&t->f->lock);
 	if (t->open_peer >= 0 && strcmp(what, "commit") != 0 && strcmp(what, "discard") != 0 &&
-	    strcmp(what, "expose") != 0)
+	    strcmp(what, "expose") != 0 && strcmp(what, "window open") != 0)
 		fabric_violate(t->f, "rank %d: %s while the slot for rank %d is open", t->rank, what,
 			       t->open_peer);
 }
@@ -712,6 +712,136 @@ static int fake_put(struct transport *base, int peer, const struct transport_mov
 	return move_start(base, peer, TRANSPORT_PUT, put, behind);
 }
 
+/* --- windows: without the lock nothing of the fabric but the word is touched --- */
+
+struct fake_window_desc {
+	uint64_t base;
+	uint32_t number, magic; /* the lower half of FAKE_MAGIC */
+};
+_Static_assert(sizeof(struct fake_window_desc) == WIRE_WINDOW_BYTES, "as the wire has it");
+
+static unsigned window_word(unsigned number, enum fake_window state)
+{
+	return number << 3 | (unsigned)state;
+}
+
+/* From one state to another, unless the other side was quicker. */
+static bool window_move(struct link *l, unsigned number, enum fake_window from, enum fake_window to)
+{
+	unsigned seen = window_word(number, from);
+
+	return atomic_compare_exchange_strong(&l->window, &seen, window_word(number, to));
+}
+
+static int fake_window_open(struct transport *base, int peer, const void *memory, void *desc)
+{
+	struct fake *t = fake_of(base);
+	struct link *l = fabric_link(t->f, t->rank, peer);
+	struct fake_window_desc d = { .base = (uint64_t)(uintptr_t)memory, .magic = (uint32_t)FAKE_MAGIC };
+	unsigned word;
+
+	enter(t, "window open");
+	word = atomic_load(&l->window);
+	d.number = (word >> 3) + 1;
+	if ((word & 7) == FAKE_CLOSED) {
+		memcpy(desc, &d, sizeof(d));
+		atomic_store(&l->window, window_word(d.number, FAKE_OFFERED));
+	}
+	leave(t);
+	return (word & 7) == FAKE_CLOSED ? 0 : -EBUSY;
+}
+
+static int fake_window_end(struct transport *base, int peer, enum transport_window_end how)
+{
+	struct fake *t = fake_of(base);
+	struct link *l = fabric_link(t->f, t->rank, peer);
+	unsigned seen = atomic_load(&l->window), number = seen >> 3;
+
+	switch ((enum fake_window)(seen & 7)) {
+	case FAKE_OFFERED:
+		return how != TRANSPORT_LOOK && window_move(l, number, FAKE_OFFERED, FAKE_CLOSED) ? 0 : -EAGAIN;
+	case FAKE_CLAIMED:
+		if (how != TRANSPORT_ABANDON)
+			return -EAGAIN;
+		pthread_mutex_lock(&t->f->lock); /* not during a copy: the memory is gone then */
+		seen = window_move(l, number, FAKE_CLAIMED, FAKE_ABANDONED);
+		pthread_mutex_unlock(&t->f->lock);
+		return seen ? -EIO : -EAGAIN;
+	case FAKE_TAKEN:
+	case FAKE_REFUSED:
+		atomic_store(&l->window, window_word(number, FAKE_CLOSED));
+		return (seen & 7) == FAKE_TAKEN ? 1 : -EIO;
+	case FAKE_ABANDONED:
+	case FAKE_CLOSED:
+		break;
+	}
+	pthread_mutex_lock(&t->f->lock);
+	fabric_violate(t->f, "rank %d: the end of a window that is closed", t->rank);
+	pthread_mutex_unlock(&t->f->lock);
+	return -EIO;
+}
+
+static int fake_window_claim(struct transport *base, int peer, const void *desc)
+{
+	struct fake *t = fake_of(base);
+	struct fabric *f = t->f;
+	struct link *l = fabric_link(f, peer, t->rank);
+	struct fake_window_desc d;
+	int rc = -ECANCELED;
+
+	enter(t, "window claim");
+	memcpy(&d, desc, sizeof(d));
+	if (d.magic == (uint32_t)FAKE_MAGIC && window_move(l, d.number, FAKE_OFFERED, FAKE_CLAIMED)) {
+		l->window_err = 0;
+		if (rng_percent(&f->rng, f->cfg.window_fail_percent))
+			l->window_err = f->cfg.get_errno ? f->cfg.get_errno : rng_percent(&f->rng, 50) ? -EPERM : -EFAULT;
+		rc = 0;
+	}
+	leave(t);
+	return rc;
+}
+
+static int fake_window_copy(struct transport *base, int peer, const void *desc, void *to, size_t bytes)
+{
+	struct fake *t = fake_of(base);
+	struct link *l = fabric_link(t->f, peer, t->rank);
+	struct fake_window_desc d;
+
+	memcpy(&d, desc, sizeof(d));
+	usleep(t->f->cfg.window_copy_us);
+	if (l->window_err)
+		return error_set(l->window_err, "a window that cannot be read");
+	pthread_mutex_lock(&t->f->lock);
+	if (atomic_load(&l->window) == window_word(d.number, FAKE_CLAIMED))
+		memcpy(to, (const void *)(uintptr_t)d.base, bytes);
+	pthread_mutex_unlock(&t->f->lock);
+	return 0;
+}
+
+static bool fake_window_settle(struct transport *base, int peer, const void *desc, bool taken)
+{
+	struct fake *t = fake_of(base);
+	struct link *l = fabric_link(t->f, peer, t->rank);
+	struct fake_window_desc d;
+	bool settled;
+
+	enter(t, "window settle");
+	memcpy(&d, desc, sizeof(d));
+	settled = window_move(l, d.number, FAKE_CLAIMED, taken ? FAKE_TAKEN : FAKE_REFUSED);
+	if (!settled && !window_move(l, d.number, FAKE_ABANDONED, FAKE_CLOSED))
+		fabric_violate(t->f, "rank %d: a window of rank %d is settled that was not claimed", t->rank, peer);
+	leave(t);
+	return settled && taken;
+}
+
+static const struct transport_window fake_window_ops = {
+	.open = fake_window_open,
+	.end = fake_window_end,
+	.claim = fake_window_claim,
+	.copy = fake_window_copy,
+	.settle = fake_window_settle,
+};
+
 static void fake_cancel(struct transport *base, int peer, uint64_t cookie)
 {
 	struct fake *t = fake_of(base);
@@ -777,6 +907,7 @@ const struct transport_ops fake_ops = {
 	.put_pays = fake_put_pays,
 	.put = fake_put,
 	.cancel = fake_cancel,
+	.window = &fake_window_ops,
 };
 
 const struct transport_ops fake_plain_ops = {

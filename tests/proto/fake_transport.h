@@ -36,7 +36,9 @@ struct fabric_config {
 	unsigned get_fail_percent;
 	size_t put_min;           /* put_pays() from this size on */
 	unsigned put_fail_percent;
-	int get_errno;            /* how moves fail; 0: -EPERM or -ENOSYS at random */
+	int get_errno;            /* how moves and windows fail; 0: -EPERM or -ENOSYS at random */
+	unsigned window_fail_percent;
+	unsigned window_copy_us;  /* how long each copy from a window takes */
 };
 
 /* Fills everything but size by seed: from a calm network to an ugly one. */

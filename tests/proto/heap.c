@@ -1,102 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that moves: regions are opened only to move a piece, by the thread that waits, and nothing is touched outside. */
-#include "directed.h"
+#include "caller.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "core/wait.h"
-#include "moving.h"
 
 #define PSL 4000
 
 static const size_t sizes[] = { 0, 8, 3000, 60000 }; /* empty, eager, fragmented (packets of 512), rendezvous */
-
-/* One blocking call on a thread of its own. */
-struct caller {
-	pthread_t thread;
-	struct ibvx *ep;
-	struct moving m;
-	bool send, sync;
-	int peer, tag;
-	size_t bytes;
-	uint64_t user;
-	int err;
-	struct ibvx_status status;
-	char text[200];
-};
-
-/* Opening a region with the core's lock held would end here. */
-static void needs_lock(struct moving *m, void *arg)
-{
-	struct caller *c = arg;
-	struct ibvx_counter one;
-
-	(void)m;
-	(void)ibvx_counters(c->ep, -1, &one, 1);
-}
-
-static void *caller_main(void *arg)
-{
-	struct caller *c = arg;
-	const struct ibvx_sbuf buf = { .body_bytes = c->bytes, .user = c->user };
-	const struct ibvx_want want = {
-		.source = c->peer, .tag = c->tag, .context = CTX, .capacity_bytes = c->bytes
-	};
-
-	if (c->send)
-		c->err = ibvx_heap_send(c->ep, &c->m.heap, &buf, c->peer, c->tag, CTX, c->sync);
-	else
-		c->err = ibvx_heap_recv(c->ep, &c->m.heap, &want, &c->status);
-	if (c->err)
-		snprintf(c->text, sizeof(c->text), "%s", ibvx_error());
-	moving_bring(&c->m);
-	return NULL;
-}
-
-static void call_prepare(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
-{
-	*c = (struct caller){ .ep = w->ep[rank], .send = send, .peer = peer, .tag = tag, .bytes = bytes,
-			      .user = (uint64_t)tag };
-	moving_init(&c->m, send ? text_of(c->user, bytes).bytes : calloc(1, bytes + 1), bytes, (uint64_t)tag + 7);
-	c->m.on_enter = needs_lock;
-	c->m.arg = c;
-}
-
-static void call_start(struct caller *c)
-{
-	assert_int_equal(pthread_create(&c->thread, NULL, caller_main, c), 0);
-}
-
-static void call(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
-{
-	call_prepare(c, w, rank, send, peer, tag, bytes);
-	call_start(c);
-}
-
-static int ended(struct caller *c)
-{
-	pthread_join(c->thread, NULL);
-	assert_false(c->m.open);
-	return c->err;
-}
-
-static void caller_free(struct caller *c)
-{
-	free(c->m.at);
-}
-
-static struct world_config timed(uint64_t seed)
-{
-	struct world_config cfg = ugly(2, seed);
-
-	cfg.monitor = false;
-	return cfg;
-}
 
 /* Every size, both sides moving, whoever is first. */
 static void both_sides(void **state)
@@ -119,9 +34,7 @@ static void both_sides(void **state)
 		assert_int_equal(ended(&to), 0);
 		assert_int_equal(to.status.body_bytes, bytes);
 		assert_text(to.m.at, 5, bytes);
-		while (pthread_tryjoin_np(from.thread, NULL))
-			world_turn(&w, 1);
-		assert_int_equal(from.err, 0);
+		assert_int_equal(ended_with(&from, &w), 0);
 		assert_text(from.m.at, 5, bytes);
 		caller_free(&from);
 		caller_free(&to);
@@ -270,9 +183,7 @@ static void another_polls(void **state)
 		assert_int_equal(ended(&to[0]), 0);
 		assert_text(to[0].m.at, 1, 100);
 		for (int i = 0; i < 2; i++) {
-			while (pthread_tryjoin_np(from[i].thread, NULL))
-				world_turn(&w, 1);
-			assert_int_equal(from[i].err, 0);
+			assert_int_equal(ended_with(&from[i], &w), 0);
 			caller_free(&from[i]);
 			caller_free(&to[i]);
 		}

@@ -76,6 +76,7 @@ static void run_configure(struct run *r, uint64_t seed)
 	for (int i = 0; i < 4; i++)
 		r->pairs[i] = r->settings[i];
 	r->world_cfg.settings = r->pairs;
+	r->world_cfg.window_ns = r->o->threads && rng_percent(&rng, 75) ? rng_range(&rng, 1, 3000000) : 0;
 	r->world_cfg.ops = rng_percent(&rng, 25) ? &fake_plain_ops : &fake_ops;
 	snprintf(r->replay, sizeof(r->replay), "proto-traffic --seed %llu%s --messages %u%s%.0d",
 		 (unsigned long long)seed, r->o->threads ? " --threads" : "", r->o->messages,

@@ -101,6 +101,10 @@ int world_open(struct world *w, const struct world_config *cfg)
 			goto fail;
 	}
 	err = endpoints_attach(w);
+	for (int r = 0; r < w->size && cfg->window_ns; r++) {
+		w->ep[r]->window_ns = cfg->window_ns;
+		w->ep[r]->oversubscribed = false;
+	}
 	if (!err)
 		return 0;
 fail:

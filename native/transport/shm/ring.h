@@ -4,7 +4,7 @@
 /*
  * ring: one direction between two ranks, single producer, single consumer, lock-free.
  *
- *   page 0      what the consumer has freed (line 0), whether the producer lacks room (line 1)
+ *   page 0      what the consumer has freed (line 0), whether the producer lacks room (line 1), the producer's window (line 2)
  *   slots       one cache line each: a packet's header and up to RING_INLINE bytes of payload
  *   data        longer payloads, in whole cache lines, contiguous
  *
@@ -39,6 +39,7 @@ struct ring_control {
 	_Atomic uint64_t data_freed;
 	_Alignas(RING_LINE) _Atomic uint32_t starved;     /* set by the producer: wake me when there is room; cleared
 							   * by the consumer that does */
+	_Alignas(RING_LINE) _Atomic uint32_t window;      /* shm_window.c */
 };
 static_assert(sizeof(struct ring_control) <= RING_PAGE, "the control lines fit in their page");
 

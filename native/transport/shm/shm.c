@@ -396,7 +396,7 @@ static void shm_counters(const struct transport *t, int peer,
 	add(arg, "shm_packets_out", p->packets_out);
 	add(arg, "shm_packets_in", p->packets_in);
 	add(arg, "shm_ring_full", p->full_count);
-	add(arg, "shm_cma_bytes", p->cma_bytes);
+	add(arg, "shm_cma_bytes", p->cma_bytes + atomic_load_explicit(&p->window_bytes, memory_order_relaxed));
 }
 
 static int shm_describe(const struct settings *settings, char *out, size_t size)
@@ -454,6 +454,7 @@ const struct transport_ops transport_shm_ops = {
 	.get_pays = shm_get_pays,
 	.get = shm_get,
 	.cancel = shm_cancel,
+	.window = &shm_window,
 	.forget = shm_forget,
 	.counters = shm_counters,
 };

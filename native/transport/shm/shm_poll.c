@@ -64,12 +64,11 @@ static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 	return n;
 }
 
-/* A pid may have been given to another process since: what was read counts only if the peer still lives. */
-static bool shm_alive(const struct shm_peer *p)
+bool shm_alive(const struct shm_peer *p)
 {
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 
-	return p->pidfd < 0 || poll(&fd, 1, 0) == 0;
+	return p->pidfd < 0 || poll(&fd, 1, 0) <= 0; /* a signal interrupts even this */
 }
 
 static int shm_poll_get(struct shm *s)

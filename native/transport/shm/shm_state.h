@@ -37,6 +37,7 @@ struct shm_peer {
 	void *tx_window, *rx_window;
 	struct ring tx, rx;
 	uint64_t packets_out, packets_in, full_count, cma_bytes;
+	_Atomic uint64_t window_bytes; /* of its windows that we took */
 };
 
 /* A get under way; the first in the list is worked on, a piece per poll. */
@@ -87,6 +88,11 @@ static inline void shm_remember_bell(struct shm *s, struct shm_peer *p, _Atomic 
 	b->bell[b->count].flag = starved;
 	b->count++;
 }
+
+/* A pid may have been given to another process since: what was read counts only if the peer still lives. */
+bool shm_alive(const struct shm_peer *p);
+
+extern const struct transport_window shm_window;
 
 int shm_poll(struct transport *t, int budget);
 bool shm_ready(const struct transport *t);

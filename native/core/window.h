@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_CORE_WINDOW_H
+#define IBVX_CORE_WINDOW_H
+/*
+ * window: from array to array with one copy (PROTOCOL.md section 10), where a transport has windows.
+ *
+ * The sender opens a region of its array and offers a piece of it; the receiver opens a region of its own, claims what is
+ * offered, copies, says so.  The sender's region waits for that: for somebody who claims a short time, then the offer is taken back; for who has
+ * claimed, and has nothing to do but to copy, a longer one.  The receiver's region waits for nobody.
+ *
+ * The caller holds the lock.
+ */
+#include "core/core.h"
+
+/* Most bytes of one window: how long both regions last at most, some tens of microseconds. */
+#define WINDOW_BYTES (512u << 10)
+/* How long one is offered: a receiver that waits comes within one or two microseconds, if its collector lets it; */
+#define WINDOW_OFFER_NS 50000
+/* and so many times as long it is left to who has claimed it, who may have lost its processor. */
+#define WINDOW_CLAIMED_FACTOR 40
+
+/* The thread of r, a rendezvous, is in the library with its memory at hand, and windows would pay. */
+bool window_waits(const struct request *r);
+
+/* Sender, a region of r is open at `at`: offers the next piece and waits, with the lock released, until it is taken or taken back.
+ * False: nothing was offered, r goes another way. */
+bool window_push(struct ibvx *ep, struct request *r, const char *at);
+
+/* Receiver: the sender offers the next so many bytes of r. */
+void window_note(struct request *r, const void *desc, size_t bytes);
+/* What was offered has come in another way. */
+void window_forget(struct request *r);
+
+/* Receiver, a region of r is open at `at`: takes what is offered, with the lock released.  False: there was nothing to take. */
+bool window_pull(struct ibvx *ep, struct request *r, char *at);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "caller.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct world_config timed(uint64_t seed)
+{
+	struct world_config cfg = ugly(2, seed);
+
+	cfg.monitor = false;
+	return cfg;
+}
+
+/* Opening a region with the core's lock held would end here. */
+static void needs_lock(struct moving *m, void *arg)
+{
+	struct caller *c = arg;
+	struct ibvx_counter one;
+
+	(void)m;
+	(void)ibvx_counters(c->ep, -1, &one, 1);
+}
+
+static void *caller_main(void *arg)
+{
+	struct caller *c = arg;
+	const struct ibvx_sbuf buf = { .body_bytes = c->bytes, .user = c->user };
+	const struct ibvx_want want = {
+		.source = c->peer, .tag = c->tag, .context = CTX, .capacity_bytes = c->bytes
+	};
+
+	if (c->send)
+		c->err = ibvx_heap_send(c->ep, &c->m.heap, &buf, c->peer, c->tag, CTX, c->sync);
+	else
+		c->err = ibvx_heap_recv(c->ep, &c->m.heap, &want, &c->status);
+	if (c->err)
+		snprintf(c->text, sizeof(c->text), "%s", ibvx_error());
+	moving_bring(&c->m);
+	return NULL;
+}
+
+void call_prepare(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
+{
+	*c = (struct caller){ .ep = w->ep[rank], .send = send, .peer = peer, .tag = tag, .bytes = bytes,
+			      .user = (uint64_t)tag };
+	moving_init(&c->m, send ? text_of(c->user, bytes).bytes : calloc(1, bytes + 1), bytes, (uint64_t)tag + 7);
+	c->m.on_enter = needs_lock;
+	c->m.arg = c;
+}
+
+void call_start(struct caller *c)
+{
+	assert_int_equal(pthread_create(&c->thread, NULL, caller_main, c), 0);
+}
+
+void call(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
+{
+	call_prepare(c, w, rank, send, peer, tag, bytes);
+	call_start(c);
+}
+
+int ended(struct caller *c)
+{
+	pthread_join(c->thread, NULL);
+	assert_false(c->m.open);
+	return c->err;
+}
+
+int ended_with(struct caller *c, struct world *w)
+{
+	while (pthread_tryjoin_np(c->thread, NULL))
+		world_turn(w, 1);
+	assert_false(c->m.open);
+	return c->err;
+}
+
+void caller_free(struct caller *c)
+{
+	free(c->m.at);
+}
