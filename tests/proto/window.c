@@ -270,7 +270,7 @@ static void crowd(void **state)
 		begin(&w, windowed(timed(seed), offers_ns[seed % 4]), "spin_us=0", "yield_us=0", "psl=4000", NULL);
 		fabric_clock_start(w.fabric, 50);
 		for (int i = 0; i < 4; i++) { /* two each way */
-			call(&to[i], &w, i % 2, false, 1 - i % 2, i, BYTES >> (seed + (uint64_t)i) % 4);
+			call(&to[i], &w, i % 2, false, 1 - i % 2, i, BYTES >> (3 + (seed + (uint64_t)i) % 3));
 			call(&from[i], &w, 1 - i % 2, true, i % 2, i, to[i].bytes);
 		}
 		for (int i = 0; i < 4; i++) {
@@ -296,8 +296,8 @@ static void deaths(void **state)
 		cfg.net.get_min = 0;
 		begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
 		fabric_clock_start(w.fabric, 50);
-		call(&mine, &w, 0, seed % 2, 1, 5, 8 * BYTES);
-		call(&other, &w, 1, !(seed % 2), 0, 5, 8 * BYTES);
+		call(&mine, &w, 0, seed % 2, 1, 5, BYTES);
+		call(&other, &w, 1, !(seed % 2), 0, 5, BYTES);
 		usleep((unsigned)(seed * 100));
 		fabric_kill(w.fabric, 1, seed % 5 == 0);
 		if (ended(&mine))

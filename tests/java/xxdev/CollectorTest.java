@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package xxdevtest;
 
+import harness.Job;
 import harness.Mode;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -31,8 +32,12 @@ final class CollectorTest {
 			.start().waitFor() == 0;
 	}
 
+	private static Job job(Mode mode, String collector, String what) {
+		return XxdevTest.job(mode, 2, Collected.class, what).collector(option(collector)).heap("1500m").seconds(300);
+	}
+
 	private static void run(Mode mode, String collector, String what) {
-		XxdevTest.finishes(XxdevTest.job(mode, 2, Collected.class, what).collector(option(collector)).heap("1500m").seconds(300));
+		XxdevTest.finishes(job(mode, collector, what));
 	}
 
 	@ParameterizedTest
@@ -51,5 +56,13 @@ final class CollectorTest {
 	@MethodSource("collectors")
 	void regionsDoNotWaitForThePeer(Mode mode, String collector) {
 		run(mode, collector, "bound");
+	}
+
+	/** Long messages go from array to array with one copy, both regions open at once, where both sides wait for them. */
+	@ParameterizedTest
+	@MethodSource("collectors")
+	void fromArrayToArray(Mode mode, String collector) {
+		for (String what : new String[] {"torture", "deadlock", "bound"})
+			XxdevTest.finishes(job(mode, collector, what).option("-Dibvdev.cma=always").option("-Dxxdevtest.rounds=10"));
 	}
 }

@@ -33,6 +33,12 @@ final class XxdevTest {
 		finishes(job(mode, 2, Messages.class).option("-Dibvdev.psl=200").option("-Dxxdevtest.largest=1048576"));
 	}
 
+	/** Where both sides wait: from array to array with one copy. */
+	@EveryMode
+	void messagesWithOneCopy(Mode mode) {
+		finishes(job(mode, 2, Messages.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000"));
+	}
+
 	@EveryMode
 	void objects(Mode mode) {
 		finishes(job(mode, 2, ObjectMessages.class));
