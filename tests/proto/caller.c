@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "core/wait.h"
 
 struct world_config timed(uint64_t seed)
 {
@@ -78,4 +81,29 @@ int ended_with(struct caller *c, struct world *w)
 void caller_free(struct caller *c)
 {
 	free(c->m.at);
+}
+
+void call_dies(struct world_config cfg, uint64_t seed, size_t bytes, unsigned after_us)
+{
+	struct caller mine, other;
+	struct world w;
+
+	begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
+	fabric_clock_start(w.fabric, 50);
+	call(&mine, &w, 0, seed % 2, 1, 5, bytes);
+	call(&other, &w, 1, !(seed % 2), 0, 5, bytes);
+	usleep(after_us);
+	fabric_kill(w.fabric, 1, seed % 5 == 0);
+	if (ended(&mine))
+		assert_non_null(strstr(mine.text, "rank 1"));
+	core_lock(w.ep[1]);
+	w.ep[1]->aborted = true; /* its own thread is to let go, too */
+	wait_signal_all(w.ep[1]);
+	core_unlock(w.ep[1]);
+	(void)ended(&other);
+	ibvx_abort(w.ep[1]);
+	w.ep[1] = NULL;
+	caller_free(&mine);
+	caller_free(&other);
+	end(&w);
 }

@@ -2,7 +2,7 @@
 #ifndef TESTS_PROTO_FABRIC_H
 #define TESTS_PROTO_FABRIC_H
 /*
- * fabric: what the fake transport's endpoints share; only for fabric*.c and fake_transport.c.
+ * fabric: what the fake transport's endpoints share; only for fabric*.c and fake_*.c.
  *
  * One mutex guards all of it (`lock`), taken inside the core's lock and never held
  * across an upcall.  Bells and armed flags are atomic.
@@ -21,10 +21,10 @@ struct packet {
 };
 
 /* The window that the source of a link has opened. */
-enum fake_window { FAKE_CLOSED, FAKE_OFFERED, FAKE_CLAIMED, FAKE_TAKEN, FAKE_REFUSED, FAKE_ABANDONED };
+enum fake_window_state { FAKE_CLOSED, FAKE_OFFERED, FAKE_CLAIMED, FAKE_TAKEN, FAKE_REFUSED, FAKE_ABANDONED };
 
 struct link {
-	atomic_uint window;  /* number << 3 | enum fake_window */
+	atomic_uint window;  /* number << 3 | enum fake_window_state */
 	int window_err;      /* how the next copy fails; 0: it does not */
 	struct packet *head, *tail;
 	unsigned packets;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fabric.h"
+#include "fake.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,20 +10,7 @@
 
 #include "base/error.h"
 
-struct fake {
-	struct transport base;
-	struct fabric *f;
-	int rank;
-	struct transport_sink sink;
-	struct transport_bells *bells;
-	struct transport_watch watch;
-	int watched;        /* a descriptor that never has anything to say, or -1 */
-	int open_peer;      /* the peer whose slot is open, or -1 */
-	_Atomic int inside; /* the thread that is in a locked function */
-	int depth;
-};
-
-static struct fake *fake_of(struct transport *base)
+struct fake *fake_of(struct transport *base)
 {
 	return (struct fake *)base;
 }
@@ -36,7 +23,7 @@ static const struct fake *fake_of_const(const struct transport *base)
 static _Thread_local char thread_mark;
 
 /* Two threads at once would mean that the core's lock was not held. */
-static void enter(struct fake *t, const char *what)
+void fake_enter(struct fake *t, const char *what)
 {
 	int me = (int)((uintptr_t)&thread_mark >> 4) | 1;
 	int was = 0;
@@ -56,7 +43,7 @@ static void enter(struct fake *t, const char *what)
 			       t->open_peer);
 }
 
-static void leave(struct fake *t)
+void fake_leave(struct fake *t)
 {
 	pthread_mutex_unlock(&t->f->lock);
 	if (--t->depth == 0)
@@ -167,9 +154,9 @@ static int open_any(struct transport **out, const struct transport_env *env,
 		free(t);
 		return -EIO;
 	}
-	enter(t, "open");
+	fake_enter(t, "open");
 	f->nodes[t->rank].open = true;
-	leave(t);
+	fake_leave(t);
 	*out = &t->base;
 	return 0;
 }
@@ -210,13 +197,13 @@ static void fake_attached(struct transport *base)
 	(void)base;
 }
 
-static void fake_leave(struct transport *base)
+static void fake_depart(struct transport *base)
 {
 	struct fake *t = fake_of(base);
 
-	enter(t, "leave");
+	fake_enter(t, "leave");
 	t->f->nodes[t->rank].left = true;
-	leave(t);
+	fake_leave(t);
 }
 
 static void fake_close(struct transport *base)
@@ -229,7 +216,7 @@ static void fake_close(struct transport *base)
 		return;
 	f = t->f;
 	n = &f->nodes[t->rank];
-	enter(t, "close");
+	fake_enter(t, "close");
 	if (n->exposures) {
 		bool wanted = false;
 
@@ -244,7 +231,7 @@ static void fake_close(struct transport *base)
 	n->open = false;
 	atomic_store(&n->armed, false);
 	watch_nothing(t);
-	leave(t);
+	fake_leave(t);
 	free(t);
 	fabric_step(f, 0);
 }
@@ -292,7 +279,7 @@ static int fake_reserve(struct transport *base, int peer, size_t len, struct tra
 	struct packet *p = NULL;
 	int err = -EINVAL;
 
-	enter(t, "reserve");
+	fake_enter(t, "reserve");
 	if (!peer_valid(t, peer, "reserve"))
 		goto out;
 	l = fabric_link(t->f, t->rank, peer);
@@ -319,7 +306,7 @@ static int fake_reserve(struct transport *base, int peer, size_t len, struct tra
 	slot->private = (uintptr_t)p;
 	err = 0;
 out:
-	leave(t);
+	fake_leave(t);
 	return err;
 }
 
@@ -330,7 +317,7 @@ static void fake_commit(struct transport *base, int peer, struct transport_slot 
 	struct fabric *f = t->f;
 	struct wire_hdr *fit;
 
-	enter(t, "commit");
+	fake_enter(t, "commit");
 	if (t->open_peer != peer)
 		fabric_violate(f, "rank %d: commit for rank %d without a slot", t->rank, peer);
 	t->open_peer = -1;
@@ -351,19 +338,19 @@ static void fake_commit(struct transport *base, int peer, struct transport_slot 
 		fabric_push(f, t->rank, peer, p);
 		owe_ring(t, peer);
 	}
-	leave(t);
+	fake_leave(t);
 }
 
 static void fake_discard(struct transport *base, int peer, struct transport_slot *slot)
 {
 	struct fake *t = fake_of(base);
 
-	enter(t, "discard");
+	fake_enter(t, "discard");
 	if (t->open_peer != peer)
 		fabric_violate(t->f, "rank %d: discard for rank %d without a slot", t->rank, peer);
 	t->open_peer = -1;
 	fabric_packet_free((struct packet *)(uintptr_t)slot->private);
-	leave(t);
+	fake_leave(t);
 }
 
 /* --- polling --- */
@@ -497,7 +484,7 @@ static int fake_poll(struct transport *base, int budget)
 	struct node *n = &f->nodes[t->rank];
 	int events = 0;
 
-	enter(t, "poll");
+	fake_enter(t, "poll");
 	f->now++;
 	if (!n->frozen && !n->dead && !rng_percent(&f->rng, f->cfg.spurious_percent))
 		while (events < budget && deliver_one(t)) {
@@ -505,7 +492,7 @@ static int fake_poll(struct transport *base, int budget)
 			if (rng_percent(&f->rng, f->cfg.spurious_percent))
 				break;
 		}
-	leave(t);
+	fake_leave(t);
 	return events;
 }
 
@@ -527,18 +514,18 @@ static void fake_arm(struct transport *base)
 {
 	struct fake *t = fake_of(base);
 
-	enter(t, "arm");
+	fake_enter(t, "arm");
 	atomic_store(&t->f->nodes[t->rank].armed, true);
-	leave(t);
+	fake_leave(t);
 }
 
 static void fake_disarm(struct transport *base)
 {
 	struct fake *t = fake_of(base);
 
-	enter(t, "disarm");
+	fake_enter(t, "disarm");
 	atomic_store(&t->f->nodes[t->rank].armed, false);
-	leave(t);
+	fake_leave(t);
 }
 
 /* A packet that is not due yet wakes nobody: the clock does, when its time has come. */
@@ -571,7 +558,6 @@ struct fake_desc {
 	uint64_t len[2];
 };
 static_assert(sizeof(struct fake_desc) <= WIRE_RMA_MAX, "a descriptor fits an RTS");
-#define FAKE_MAGIC UINT64_C(0x66616b6564657363)
 
 static int fake_expose(struct transport *base, int peer, uint64_t cookie, enum transport_access access,
 		       const void *from[2], const size_t len[2], void *desc)
@@ -582,7 +568,7 @@ static int fake_expose(struct transport *base, int peer, uint64_t cookie, enum t
 	struct fake_desc d = { .magic = FAKE_MAGIC };
 	int ret = 0;
 
-	enter(t, "expose");
+	fake_enter(t, "expose");
 	if (!peer_valid(t, peer, "expose") || rng_percent(&f->rng, f->cfg.expose_refuse_percent))
 		goto out;
 	for (e = f->nodes[t->rank].exposures; e; e = e->next)
@@ -601,7 +587,7 @@ static int fake_expose(struct transport *base, int peer, uint64_t cookie, enum t
 	d.len[1] = len[1];
 	memcpy(desc, &d, sizeof(d));
 out:
-	leave(t);
+	fake_leave(t);
 	return ret;
 }
 
@@ -610,7 +596,7 @@ static void fake_unexpose(struct transport *base, int peer, uint64_t cookie)
 	struct fake *t = fake_of(base);
 	struct exposure **at;
 
-	enter(t, "unexpose");
+	fake_enter(t, "unexpose");
 	at = &t->f->nodes[t->rank].exposures;
 	while (*at && ((*at)->peer != peer || (*at)->cookie != cookie))
 		at = &(*at)->next;
@@ -623,7 +609,7 @@ static void fake_unexpose(struct transport *base, int peer, uint64_t cookie)
 		fabric_violate(t->f, "rank %d: unexpose of cookie %llu that is not exposed to rank %d", t->rank,
 			       (unsigned long long)cookie, peer);
 	}
-	leave(t);
+	fake_leave(t);
 }
 
 static bool fake_get_pays(const struct transport *base, int peer, size_t bytes)
@@ -663,7 +649,7 @@ static int move_start(struct transport *base, int peer, enum transport_access ac
 	struct get *g;
 	int err = -EINVAL;
 
-	enter(t, what);
+	fake_enter(t, what);
 	if (!peer_valid(t, peer, what))
 		goto out;
 	if (get->desc_bytes >= sizeof(d))
@@ -696,7 +682,7 @@ static int move_start(struct transport *base, int peer, enum transport_access ac
 	f->nodes[t->rank].gets = g;
 	err = 0;
 out:
-	leave(t);
+	fake_leave(t);
 	return err;
 }
 
@@ -712,142 +698,12 @@ static int fake_put(struct transport *base, int peer, const struct transport_mov
 	return move_start(base, peer, TRANSPORT_PUT, put, behind);
 }
 
-/* --- windows: without the lock nothing of the fabric but the word is touched --- */
-
-struct fake_window_desc {
-	uint64_t base;
-	uint32_t number, magic; /* the lower half of FAKE_MAGIC */
-};
-_Static_assert(sizeof(struct fake_window_desc) == WIRE_WINDOW_BYTES, "as the wire has it");
-
-static unsigned window_word(unsigned number, enum fake_window state)
-{
-	return number << 3 | (unsigned)state;
-}
-
-/* From one state to another, unless the other side was quicker. */
-static bool window_move(struct link *l, unsigned number, enum fake_window from, enum fake_window to)
-{
-	unsigned seen = window_word(number, from);
-
-	return atomic_compare_exchange_strong(&l->window, &seen, window_word(number, to));
-}
-
-static int fake_window_open(struct transport *base, int peer, const void *memory, void *desc)
-{
-	struct fake *t = fake_of(base);
-	struct link *l = fabric_link(t->f, t->rank, peer);
-	struct fake_window_desc d = { .base = (uint64_t)(uintptr_t)memory, .magic = (uint32_t)FAKE_MAGIC };
-	unsigned word;
-
-	enter(t, "window open");
-	word = atomic_load(&l->window);
-	d.number = (word >> 3) + 1;
-	if ((word & 7) == FAKE_CLOSED) {
-		memcpy(desc, &d, sizeof(d));
-		atomic_store(&l->window, window_word(d.number, FAKE_OFFERED));
-	}
-	leave(t);
-	return (word & 7) == FAKE_CLOSED ? 0 : -EBUSY;
-}
-
-static int fake_window_end(struct transport *base, int peer, enum transport_window_end how)
-{
-	struct fake *t = fake_of(base);
-	struct link *l = fabric_link(t->f, t->rank, peer);
-	unsigned seen = atomic_load(&l->window), number = seen >> 3;
-
-	switch ((enum fake_window)(seen & 7)) {
-	case FAKE_OFFERED:
-		return how != TRANSPORT_LOOK && window_move(l, number, FAKE_OFFERED, FAKE_CLOSED) ? 0 : -EAGAIN;
-	case FAKE_CLAIMED:
-		if (how != TRANSPORT_ABANDON)
-			return -EAGAIN;
-		pthread_mutex_lock(&t->f->lock); /* not during a copy: the memory is gone then */
-		seen = window_move(l, number, FAKE_CLAIMED, FAKE_ABANDONED);
-		pthread_mutex_unlock(&t->f->lock);
-		return seen ? -EIO : -EAGAIN;
-	case FAKE_TAKEN:
-	case FAKE_REFUSED:
-		atomic_store(&l->window, window_word(number, FAKE_CLOSED));
-		return (seen & 7) == FAKE_TAKEN ? 1 : -EIO;
-	case FAKE_ABANDONED:
-	case FAKE_CLOSED:
-		break;
-	}
-	pthread_mutex_lock(&t->f->lock);
-	fabric_violate(t->f, "rank %d: the end of a window that is closed", t->rank);
-	pthread_mutex_unlock(&t->f->lock);
-	return -EIO;
-}
-
-static int fake_window_claim(struct transport *base, int peer, const void *desc)
-{
-	struct fake *t = fake_of(base);
-	struct fabric *f = t->f;
-	struct link *l = fabric_link(f, peer, t->rank);
-	struct fake_window_desc d;
-	int rc = -ECANCELED;
-
-	enter(t, "window claim");
-	memcpy(&d, desc, sizeof(d));
-	if (d.magic == (uint32_t)FAKE_MAGIC && window_move(l, d.number, FAKE_OFFERED, FAKE_CLAIMED)) {
-		l->window_err = 0;
-		if (rng_percent(&f->rng, f->cfg.window_fail_percent))
-			l->window_err = f->cfg.get_errno ? f->cfg.get_errno : rng_percent(&f->rng, 50) ? -EPERM : -EFAULT;
-		rc = 0;
-	}
-	leave(t);
-	return rc;
-}
-
-static int fake_window_copy(struct transport *base, int peer, const void *desc, void *to, size_t bytes)
-{
-	struct fake *t = fake_of(base);
-	struct link *l = fabric_link(t->f, peer, t->rank);
-	struct fake_window_desc d;
-
-	memcpy(&d, desc, sizeof(d));
-	usleep(t->f->cfg.window_copy_us);
-	if (l->window_err)
-		return error_set(l->window_err, "a window that cannot be read");
-	pthread_mutex_lock(&t->f->lock);
-	if (atomic_load(&l->window) == window_word(d.number, FAKE_CLAIMED))
-		memcpy(to, (const void *)(uintptr_t)d.base, bytes);
-	pthread_mutex_unlock(&t->f->lock);
-	return 0;
-}
-
-static bool fake_window_settle(struct transport *base, int peer, const void *desc, bool taken)
-{
-	struct fake *t = fake_of(base);
-	struct link *l = fabric_link(t->f, peer, t->rank);
-	struct fake_window_desc d;
-	bool settled;
-
-	enter(t, "window settle");
-	memcpy(&d, desc, sizeof(d));
-	settled = window_move(l, d.number, FAKE_CLAIMED, taken ? FAKE_TAKEN : FAKE_REFUSED);
-	if (!settled && !window_move(l, d.number, FAKE_ABANDONED, FAKE_CLOSED))
-		fabric_violate(t->f, "rank %d: a window of rank %d is settled that was not claimed", t->rank, peer);
-	leave(t);
-	return settled && taken;
-}
-
-static const struct transport_window fake_window_ops = {
-	.open = fake_window_open,
-	.end = fake_window_end,
-	.claim = fake_window_claim,
-	.copy = fake_window_copy,
-	.settle = fake_window_settle,
-};
-
 static void fake_cancel(struct transport *base, int peer, uint64_t cookie)
 {
 	struct fake *t = fake_of(base);
 	struct get **at;
 
-	enter(t, "cancel");
+	fake_enter(t, "cancel");
 	at = &t->f->nodes[t->rank].gets;
 	while (*at && ((*at)->peer != peer || (*at)->cookie != cookie))
 		at = &(*at)->next;
@@ -857,14 +713,14 @@ static void fake_cancel(struct transport *base, int peer, uint64_t cookie)
 		*at = g->next;
 		free(g);
 	}
-	leave(t);
+	fake_leave(t);
 }
 
 static void fake_forget(struct transport *base, int peer)
 {
 	struct fake *t = fake_of(base);
 
-	enter(t, "forget");
+	fake_enter(t, "forget");
 	if (peer_valid(t, peer, "forget")) {
 		struct link *in = fabric_link(t->f, peer, t->rank);
 
@@ -872,7 +728,7 @@ static void fake_forget(struct transport *base, int peer)
 		fabric_drop(in, 0);
 		owe_ring(t, peer);
 	}
-	leave(t);
+	fake_leave(t);
 }
 
 static void fake_counters(const struct transport *base, int peer,
@@ -893,7 +749,7 @@ static void fake_counters(const struct transport *base, int peer,
 	.attached = fake_attached, .close = fake_close, .awaits = fake_awaits, .reaches = fake_reaches,                       \
 	.payload_max = fake_payload_max, .reserve = fake_reserve, .commit = fake_commit,               \
 	.discard = fake_discard, .poll = fake_poll, .ready = fake_ready, .arm = fake_arm,              \
-	.disarm = fake_disarm, .ring = fake_ring, .leave = fake_leave,                                 \
+	.disarm = fake_disarm, .ring = fake_ring, .leave = fake_depart,                                 \
 	.bell = fake_bell, .forget = fake_forget, .counters = fake_counters
 
 const struct transport_ops fake_ops = {
@@ -907,7 +763,7 @@ const struct transport_ops fake_ops = {
 	.put_pays = fake_put_pays,
 	.put = fake_put,
 	.cancel = fake_cancel,
-	.window = &fake_window_ops,
+	.window = &fake_window,
 };
 
 const struct transport_ops fake_plain_ops = {

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/wait.h"
 
 #define PSL 4000
 
@@ -197,29 +196,9 @@ static void deaths(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct world_config cfg = timed(seed);
-		size_t bytes = seed % 3 ? 300000 : 3000;
-		struct caller mine, other;
-		struct world w;
 
 		cfg.net.size = 3;
-		begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
-		fabric_clock_start(w.fabric, 50);
-		call(&mine, &w, 0, seed % 2, 1, 5, bytes);
-		call(&other, &w, 1, !(seed % 2), 0, 5, bytes);
-		usleep((unsigned)(seed * 60));
-		fabric_kill(w.fabric, 1, seed % 5 == 0);
-		if (ended(&mine))
-			assert_non_null(strstr(mine.text, "rank 1"));
-		core_lock(w.ep[1]);
-		w.ep[1]->aborted = true; /* its own thread is to let go, too */
-		wait_signal_all(w.ep[1]);
-		core_unlock(w.ep[1]);
-		(void)ended(&other);
-		ibvx_abort(w.ep[1]);
-		w.ep[1] = NULL;
-		caller_free(&mine);
-		caller_free(&other);
-		end(&w);
+		call_dies(cfg, seed, seed % 3 ? 300000 : 3000, (unsigned)(seed * 60));
 	}
 }
 

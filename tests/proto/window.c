@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/wait.h"
 #include "core/window.h"
 
 #define LONG_NS 20000000000 /* whoever comes, comes in time */
@@ -290,27 +289,30 @@ static void deaths(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct world_config cfg = windowed(timed(seed), 300000);
-		struct caller mine, other;
-		struct world w;
 
 		cfg.net.get_min = 0;
-		begin(&w, cfg, "spin_us=0", "yield_us=0", "psl=4000", NULL);
-		fabric_clock_start(w.fabric, 50);
-		call(&mine, &w, 0, seed % 2, 1, 5, BYTES);
-		call(&other, &w, 1, !(seed % 2), 0, 5, BYTES);
-		usleep((unsigned)(seed * 100));
-		fabric_kill(w.fabric, 1, seed % 5 == 0);
-		if (ended(&mine))
-			assert_non_null(strstr(mine.text, "rank 1"));
-		core_lock(w.ep[1]);
-		w.ep[1]->aborted = true; /* its own thread is to let go, too */
-		wait_signal_all(w.ep[1]);
-		core_unlock(w.ep[1]);
-		(void)ended(&other);
-		ibvx_abort(w.ep[1]);
+		call_dies(cfg, seed, BYTES, (unsigned)(seed * 100));
+	}
+}
+
+/* The sender leaves as soon as its call has returned: what it sent has been received, whoever hears of its end first. */
+static void leaves_at_once(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct caller from, to;
+		struct world w;
+
+		start(&w, windowed(calm(2, 4096), LONG_NS));
+		call(&to, &w, 0, false, 1, 5, WINDOW_BYTES);
+		call(&from, &w, 1, true, 0, 5, WINDOW_BYTES);
+		assert_int_equal(ended(&from), 0);
+		assert_int_equal(ibvx_close(w.ep[1]), 0);
 		w.ep[1] = NULL;
-		caller_free(&mine);
-		caller_free(&other);
+		assert_int_equal(ended_with(&to, &w), 0);
+		assert_text(to.m.at, 5, WINDOW_BYTES);
+		caller_free(&from);
+		caller_free(&to);
 		end(&w);
 	}
 }
@@ -361,7 +363,7 @@ static void nonsense(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(both_wait), cmocka_unit_test(matched_probe), cmocka_unit_test(one_waits), cmocka_unit_test(nobody_comes),
-	cmocka_unit_test(unreadable), cmocka_unit_test(too_slow), cmocka_unit_test(ended_by_another), cmocka_unit_test(truncated), cmocka_unit_test(crowd), cmocka_unit_test(deaths),
+	cmocka_unit_test(unreadable), cmocka_unit_test(too_slow), cmocka_unit_test(ended_by_another), cmocka_unit_test(truncated), cmocka_unit_test(crowd), cmocka_unit_test(deaths), cmocka_unit_test(leaves_at_once),
 	cmocka_unit_test(nonsense),
 };
 
