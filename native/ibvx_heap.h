@@ -6,8 +6,8 @@
  *
  * Such memory has an address only inside a *region*, which the layer opens and closes: while one is open the collector waits.
  * So the library opens one only when a piece can be moved there and then, by the thread that waits for the message
- * itself, and closes it when that piece has been copied.  It waits for a peer in between only if that waits, too, and may do nothing but
- * copy, and then 2 ms at most (window.h).  What arrives while no region is open goes to memory of the library first, the *stage*.
+ * itself, and closes it when that piece has been copied.  It waits for a peer in between only if that waits, too, for this message: 50 us until
+ * it comes, 2 ms until it has copied (window.h).  What arrives while no region is open goes to memory of the library first, the *stage*.
  *
  * A non-blocking send can *lend* its memory: then whatever thread is inside the library opens the regions.
  *

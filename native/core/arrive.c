@@ -302,7 +302,7 @@ static void arrive_window(struct peer *p, const struct wire_hdr *hdr, const void
 
 	if (!r)
 		return;
-	if (r->state != REQ_FILLING || !r->windows || hdr->len != WIRE_WINDOW_BYTES || hdr->ctl.offset != r->at ||
+	if (r->state != REQ_FILLING || !r->windows || r->owes || hdr->len != WIRE_WINDOW_BYTES || hdr->ctl.offset != r->at ||
 	    hdr->ctl.value == 0 || hdr->ctl.value > WINDOW_BYTES || hdr->ctl.value > request_total(r) - r->at) {
 		peer_broken(p, "a window of %llu bytes at %llu of %zu", (unsigned long long)hdr->ctl.value,
 			    (unsigned long long)hdr->ctl.offset, request_total(r));

@@ -160,7 +160,7 @@ struct ibvx {
 	uint32_t *bell;
 	uint32_t own_bell;
 	int64_t spin_ns, yield_ns;
-	int64_t window_ns;         /* how long a window is offered */
+	int64_t window_ns, window_claimed_ns; /* how long a window is offered, and left to who has claimed it */
 	bool oversubscribed;       /* more ranks on this node than processors they may use */
 	uint64_t processors[16];   /* those that the ranks of this node may run on */
 	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */

@@ -13,7 +13,8 @@
 #include "core/core.h"
 #include "ibvx_heap.h"
 
-/* Most bytes that one region moves before it is closed, as many as a ring holds: a copy of some ten microseconds (measured: ARCHITECTURE.md). */
+/* Most bytes that one region moves through a ring before it is closed, as many as one holds by default: a copy of some ten microseconds
+ * (measured: ARCHITECTURE.md). */
 #define HEAP_REGION_BYTES (256u << 10)
 /* Packets that a region takes in of each peer, at most. */
 #define HEAP_REGION_PACKETS 4

@@ -15,6 +15,7 @@
 #include "core/send.h"
 #include "core/send.h"
 #include "core/wait.h"
+#include "core/window.h"
 
 #define OPEN_ADDRESS_MAX 1024u
 #define OPEN_PROCESSORS_MAX 1024
@@ -134,6 +135,8 @@ int core_open(struct ibvx **out, const struct core_config *cfg)
 	ep->open_peers = cfg->size - 1;
 	ep->psl = (size_t)settings_int(ep->settings, SETTING_PSL);
 	ep->window = (size_t)settings_int(ep->settings, SETTING_EAGER_WINDOW);
+	ep->window_ns = WINDOW_OFFER_NS;
+	ep->window_claimed_ns = WINDOW_CLAIMED_NS;
 	ep->fault_job = strcmp(settings_text(ep->settings, SETTING_FAULT_SCOPE), "job") == 0;
 	memcpy(ep->job_id, cfg->job_id, strnlen(cfg->job_id, sizeof(ep->job_id) - 1));
 	list_init(&ep->busy);

@@ -336,7 +336,7 @@ int recv_emit_cts(struct request *r)
 	if (desc_bytes < 0)
 		desc_bytes = 0; /* streaming needs no description */
 	r->exposed = desc_bytes > 0;
-	p->streams_in += !r->exposed;
+	p->streams_in += !r->exposed && !r->windows;
 	p->puts_in += r->exposed;
 	slot.hdr->kind = WIRE_CTS;
 	slot.hdr->flags = (uint8_t)((r->exposed ? WIRE_RMA : 0) | (r->windows ? WIRE_WAITS : 0));

@@ -12,7 +12,6 @@
 #include "base/futex.h"
 #include "core/heap.h"
 #include "core/peer.h"
-#include "core/window.h"
 
 /* Packets per transport and poll; what one holding of the lock delivers at most. */
 #define WAIT_BUDGET 32
@@ -257,12 +256,12 @@ static void wait_as_follower(struct ibvx *ep, struct waiter *w, int64_t deadline
 	w->sleeping = false;
 }
 
-/* The token becomes w's, also when the progress thread holds it. */
+/* The token becomes w's, also when the progress thread holds it, or one that does not poll just now. */
 static void wait_take_token(struct ibvx *ep, struct waiter *w)
 {
 	if (!ep->poller) {
 		ep->poller = w;
-	} else if (ep->poller->background && !w->background) {
+	} else if ((ep->poller->background || ep->poller->away) && !w->background) {
 		if (ep->poller->on_bell)
 			wait_disarm(ep); /* it sleeps on; nobody rings for it now */
 		ep->asleep = false;
@@ -441,7 +440,6 @@ int wait_open(struct ibvx *ep, int local_ranks)
 	ep->oversubscribed = cpus > 0 && local_ranks > cpus;
 	ep->spin_ns = (spin >= 0 ? spin : ep->oversubscribed ? 0 : 10) * CLOCK_NS_PER_US;
 	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 20 : 190) * CLOCK_NS_PER_US;
-	ep->window_ns = WINDOW_OFFER_NS;
 	if (!settings_int(ep->settings, SETTING_PROGRESS_THREAD))
 		return 0;
 	ep->progress_waiter.background = true;

@@ -38,7 +38,7 @@ bool window_waits(const struct request *r)
 }
 
 /* No lock.  What end() says in the end. */
-static int window_wait(const struct peer *p, int64_t offer_ns)
+static int window_wait(const struct ibvx *ep, const struct peer *p)
 {
 	const struct transport_window *ops = window_ops(p);
 	int64_t begin_ns = clock_now_ns(), open_ns = 0;
@@ -47,12 +47,12 @@ static int window_wait(const struct peer *p, int64_t offer_ns)
 
 	for (unsigned n = 1; (rc = ops->end(p->transport, p->rank, how)) == -EAGAIN; n++) {
 		cpu_relax();
-		if (n % WINDOW_LOOKS && open_ns < offer_ns)
+		if (n % WINDOW_LOOKS && open_ns < ep->window_ns)
 			continue;
 		open_ns = clock_now_ns() - begin_ns;
-		how = open_ns < offer_ns			    ? TRANSPORT_LOOK
-		      : open_ns < WINDOW_CLAIMED_FACTOR * offer_ns ? TRANSPORT_REVOKE
-								   : TRANSPORT_ABANDON;
+		how = open_ns < ep->window_ns           ? TRANSPORT_LOOK
+		      : open_ns < ep->window_claimed_ns ? TRANSPORT_REVOKE
+							: TRANSPORT_ABANDON;
 		if (how != TRANSPORT_LOOK)
 			sched_yield();
 	}
@@ -97,7 +97,7 @@ bool window_push(struct ibvx *ep, struct request *r, const char *at)
 		return false; /* as a stream it finds out why */
 	wait_away(ep, w);
 	core_unlock(ep);
-	rc = window_wait(p, ep->window_ns);
+	rc = window_wait(ep, p);
 	core_lock(ep);
 	w->away = false;
 	p->windows += rc == 1;

@@ -122,7 +122,7 @@ struct transport_window {
 	/* Sender, without the lock, the thread that opened it.  -EAGAIN: offered, or claimed.  1: taken, and 0: offered in vain (only with
 	 * REVOKE and ABANDON): closed.  -EIO: it was claimed, but refused, or (ABANDON) given up: whoever claimed it will settle it. */
 	int (*end)(struct transport *t, int peer, enum transport_window_end how);
-	/* Receiver, with the lock: the window that is described does not close before settle(). 0 or -ECANCELED. */
+	/* Receiver, with the lock: the window that is described does not close before settle(), though its memory may go (ABANDON). 0 or -ECANCELED. */
 	int (*claim)(struct transport *t, int peer, const void *desc);
 	/* Receiver, without the lock, the thread that claimed it: copies from the start of it. 0 or -errno (text set). */
 	int (*copy)(struct transport *t, int peer, const void *desc, void *to, size_t bytes);

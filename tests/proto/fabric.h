@@ -82,6 +82,8 @@ struct fabric {
 	struct link *links; /* size * size */
 	int violations;
 	char violation[256];
+	atomic_bool window_hold, window_expired;
+	atomic_int windows_held;
 	bool clock_runs;
 	atomic_bool clock_stop;
 	unsigned clock_period_us;

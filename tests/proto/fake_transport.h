@@ -38,7 +38,6 @@ struct fabric_config {
 	unsigned put_fail_percent;
 	int get_errno;            /* how moves and windows fail; 0: -EPERM or -ENOSYS at random */
 	unsigned window_fail_percent;
-	unsigned window_copy_us;  /* how long each copy from a window takes */
 };
 
 /* Fills everything but size by seed: from a calm network to an ugly one. */
@@ -62,6 +61,13 @@ void fabric_kill(struct fabric *f, int rank, bool whole);
 
 /* Rank's polls deliver nothing any more (it hangs, but lives), or deliver again. */
 void fabric_freeze(struct fabric *f, int rank, bool frozen);
+
+/* Copies from windows do not end while held. */
+void fabric_hold_windows(struct fabric *f, bool hold);
+/* One waits for that. */
+bool fabric_window_held(struct fabric *f);
+/* Who looks at a window of its own that is held finds that its time is over, and has given it up. */
+void fabric_expire_windows(struct fabric *f);
 
 /* Puts a packet of the caller's making on the link from src to dst. payload may be NULL
  * if hdr->len is 0.  0 or -ENOMEM. */

@@ -54,7 +54,7 @@ static int window_end(struct transport *base, int peer, enum transport_window_en
 	case FAKE_OFFERED:
 		return how != TRANSPORT_LOOK && window_move(l, number, FAKE_OFFERED, FAKE_CLOSED) ? 0 : -EAGAIN;
 	case FAKE_CLAIMED:
-		if (how != TRANSPORT_ABANDON)
+		if (how != TRANSPORT_ABANDON && !atomic_load(&t->f->window_expired))
 			return -EAGAIN;
 		pthread_mutex_lock(&t->f->lock); /* not during a copy: the memory is gone then */
 		seen = window_move(l, number, FAKE_CLAIMED, FAKE_ABANDONED);
@@ -101,7 +101,10 @@ static int window_copy(struct transport *base, int peer, const void *desc, void 
 	struct fake_window_desc d;
 
 	memcpy(&d, desc, sizeof(d));
-	usleep(t->f->cfg.window_copy_us);
+	atomic_fetch_add(&t->f->windows_held, 1);
+	while (atomic_load(&t->f->window_hold))
+		usleep(100);
+	atomic_fetch_sub(&t->f->windows_held, 1);
 	if (l->window_err)
 		return error_set(l->window_err, "a window that cannot be read");
 	pthread_mutex_lock(&t->f->lock);
@@ -134,3 +137,18 @@ const struct transport_window fake_window = {
 	.copy = window_copy,
 	.settle = window_settle,
 };
+
+void fabric_hold_windows(struct fabric *f, bool hold)
+{
+	atomic_store(&f->window_hold, hold);
+}
+
+void fabric_expire_windows(struct fabric *f)
+{
+	atomic_store(&f->window_expired, true);
+}
+
+bool fabric_window_held(struct fabric *f)
+{
+	return atomic_load(&f->window_hold) && atomic_load(&f->windows_held) > 0;
+}

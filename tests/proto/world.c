@@ -103,6 +103,7 @@ int world_open(struct world *w, const struct world_config *cfg)
 	err = endpoints_attach(w);
 	for (int r = 0; r < w->size && cfg->window_ns; r++) {
 		w->ep[r]->window_ns = cfg->window_ns;
+		w->ep[r]->window_claimed_ns = 40 * cfg->window_ns;
 		w->ep[r]->oversubscribed = false;
 	}
 	if (!err)

@@ -2,7 +2,7 @@
 #ifndef IBVX_TRANSPORT_SHM_STATE_H
 #define IBVX_TRANSPORT_SHM_STATE_H
 /*
- * shm_state: what shm.c (life and sending) and shm_poll.c (receiving, gets, deaths) share.
+ * shm_state: what shm.c (life and sending), shm_poll.c (receiving, gets, deaths) and shm_window.c share.
  */
 #include <sys/types.h>
 

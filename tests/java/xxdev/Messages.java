@@ -8,6 +8,7 @@ import xxdev.PID;
 import xxdev.Request;
 import xxdev.Status;
 import xxdev.Type;
+import xxdev.ibvdev.IBVDevice;
 
 /** Elements of every type, portions, sizes, modes; arrays of arrays. Two ranks. */
 final class Messages extends Program {
@@ -217,6 +218,21 @@ final class Messages extends Program {
 		equal(120L, dev.probe(ids[me], 7, CONTEXT).bytes(), "bytes");
 		float[] in = new float[30];
 		checkStatus(dev.recv(in, ids[me], 7, CONTEXT), me, 7, Type.FLOAT, 30);
+	}
+
+	/** From array to array with one copy: the job says that it has to be so. */
+	@Case
+	void arraysGoByWindows() {
+		if (!Boolean.getBoolean("xxdevtest.windows"))
+			return;
+		double[] data = new double[1 << 17];
+		for (int i = 0; i < 50; i++) {
+			if (me == 0)
+				dev.send(data, ids[1], 9, CONTEXT);
+			else
+				dev.recv(data, ids[0], 9, CONTEXT);
+		}
+		check(me == 1 || !((IBVDevice) dev).counters(ids[1]).contains("\nwindows 0\n"), "no window was taken");
 	}
 
 	@Case
