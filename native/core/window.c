@@ -128,20 +128,15 @@ void window_forget(struct request *r)
 		r->place->window_bytes = 0;
 }
 
-static void window_reached(struct request *r, uint64_t at)
-{
-	r->at = at;
-	r->stage_at = at;
-	r->stage_end = at;
-}
-
 /* What was claimed has been copied, or has not (err). */
 static void window_settle(struct ibvx *ep, struct request *r, struct peer *p, const void *desc, size_t bytes, int err)
 {
 	bool waits = r->state == REQ_FILLING; /* else its end has been told, and perhaps that of another peer */
 
 	if (window_ops(p)->settle(p->transport, p->rank, desc, waits && err == 0)) {
-		window_reached(r, r->at + bytes);
+		r->at += bytes;
+		r->stage_at = r->at;
+		r->stage_end = r->at;
 		if (r->at == request_total(r)) {
 			p->bytes_in += r->at;
 			complete_request(ep, r, 0);

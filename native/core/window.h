@@ -12,7 +12,7 @@
  */
 #include "core/core.h"
 
-/* Most bytes of one window: how long both regions last at most, some tens of microseconds. */
+/* Most bytes of one window: how long its copy lasts, some tens of microseconds. */
 #define WINDOW_BYTES (512u << 10)
 /* How long one is offered: a receiver that waits comes within one or two microseconds, if its collector lets it; */
 #define WINDOW_OFFER_NS 50000
