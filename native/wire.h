@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 4u
+#define WIRE_VERSION 5u
 
 enum wire_kind {
 	WIRE_NONE = 0,
@@ -23,6 +23,7 @@ enum wire_kind {
 	WIRE_CTS,         /* ctl: id = send, from = receive: stream it to me; payload = the transport's rma descriptors if WIRE_RMA */
 	WIRE_DATA,        /* ctl: id = receive, offset; payload */
 	WIRE_WINDOW,      /* ctl: id = receive, offset, value = bytes: they may be taken from my memory now; payload = the transport's description */
+	WIRE_TAKEN,       /* ctl: id = send, offset = so much of it I have: the window was taken */
 	WIRE_FIN,         /* ctl: id = send: taken (or dropped); complete it */
 	WIRE_DONE,        /* ctl: id = receive: all of it was written into your memory */
 	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */

@@ -392,6 +392,9 @@ void recv_on_packet(void *core, int rank, const struct wire_hdr *hdr, const void
 	case WIRE_WINDOW:
 		arrive_window(p, hdr, payload);
 		return;
+	case WIRE_TAKEN:
+		send_on_taken(p, hdr);
+		return;
 	case WIRE_FIN:
 		send_on_fin(p, hdr);
 		return;

@@ -192,6 +192,8 @@ bool heap_serve(struct ibvx *ep, struct request *r)
 			wait_progress(ep);
 		else
 			wait_flush(ep);
+	} else if (r->kind == REQ_RECV && place->window_bytes) {
+		window_decline(r);
 	}
 	ep->users--;
 	r->served = false;

@@ -55,7 +55,8 @@ static void peer_not_busy(struct peer *p)
 	atomic_fetch_sub_explicit(&p->ep->busy_count, 1, memory_order_relaxed);
 }
 
-int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from, uint64_t value)
+/* A packet without payload. */
+static int peer_bare(struct peer *p, enum wire_kind kind, const struct wire_ctl *ctl)
 {
 	struct transport_slot slot;
 	int rc = p->transport->ops->reserve(p->transport, p->rank, 0, &slot);
@@ -66,9 +67,14 @@ int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from
 	slot.hdr->kind = (uint8_t)kind;
 	slot.hdr->flags = 0;
 	slot.hdr->len = 0;
-	slot.hdr->ctl = (struct wire_ctl){.id = id, .from = from, .value = value};
+	slot.hdr->ctl = *ctl;
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	return 0;
+}
+
+int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from, uint64_t value)
+{
+	return peer_bare(p, kind, &(struct wire_ctl){.id = id, .from = from, .value = value});
 }
 
 /* The control packet that a request owes. */
@@ -76,7 +82,7 @@ static int peer_pay(struct request *r, enum wire_kind kind)
 {
 	if (kind == WIRE_CTS)
 		return recv_emit_cts(r);
-	return peer_control(r->peer, kind, r->remote, request_wire_id(r), 0);
+	return peer_bare(r->peer, kind, &(struct wire_ctl){.id = r->remote, .from = request_wire_id(r), .offset = kind == WIRE_TAKEN ? r->at : 0});
 }
 
 /* Credit says how much of it is a grant: that part carries envelopes only. */

@@ -17,7 +17,7 @@ int peer_flush(struct peer *p);
 /* The transport has lost the peer (the text says how).  Callers hold requests of it: the next poll ends them. */
 void peer_doom(struct peer *p, int code);
 
-/* The request owes its peer a control packet (CTS, FIN or ACK): sends or queues it. */
+/* The request owes its peer a control packet (CTS, TAKEN, FIN or ACK): sends or queues it. */
 void peer_owe(struct request *r, enum wire_kind kind);
 
 /* Fills in a control packet and commits it. 0, -EAGAIN, or the transport's error. */

@@ -305,7 +305,7 @@ static struct request *send_of(struct peer *p, const struct wire_hdr *hdr, const
 	return NULL;
 }
 
-static void send_stream_start(struct request *r)
+void send_stream_start(struct request *r)
 {
 	request_set_state(r, REQ_STREAMING);
 	list_append(&r->peer->streams, &r->link);
@@ -342,6 +342,8 @@ void send_on_cts(struct peer *p, const struct wire_hdr *hdr, const void *payload
 		peer_broken(p, "CTS for a request in state %s", request_state_name(r->state));
 		return;
 	}
+	if (r->place)
+		r->place->window_bytes = 0;
 	r->remote = hdr->ctl.from;
 	r->windows = hdr->flags & WIRE_WAITS && window_waits(r);
 	if (hdr->flags & WIRE_RMA && !r->heap) {
@@ -383,6 +385,14 @@ void send_on_fin(struct peer *p, const struct wire_hdr *hdr)
 	}
 	p->bytes_out += request_total(r);
 	complete_request(p->ep, r, 0);
+}
+
+void send_on_taken(struct peer *p, const struct wire_hdr *hdr)
+{
+	struct request *r = send_of(p, hdr, "TAKEN");
+
+	if (r && ((r->state != REQ_STREAMING && r->state != REQ_WAIT_CTS) || !window_taken(r, hdr->ctl.offset)))
+		peer_broken(p, "TAKEN up to %llu for a request in state %s", (unsigned long long)hdr->ctl.offset, request_state_name(r->state));
 }
 
 void send_on_ack(struct peer *p, const struct wire_hdr *hdr)

@@ -24,13 +24,16 @@ int send_emit(struct request *r);
 /* The next DATA packet of a stream. 0, -EAGAIN, or the peer's error. */
 int send_stream(struct request *r);
 
-/* r, a stream, has been moved as far as r->at: that may have been all. */
+/* r is to go as a stream from here on. */
+void send_stream_start(struct request *r);
+/* r has been moved as far as r->at: that may have been all. */
 void send_streamed(struct request *r);
 /* r, a stream, goes on when the receiver has asked for it once more. */
 void send_await_cts(struct request *r);
 
 /* The receiver's answers. They validate ids; a bad one breaks the peer. */
 void send_on_cts(struct peer *p, const struct wire_hdr *hdr, const void *payload);
+void send_on_taken(struct peer *p, const struct wire_hdr *hdr);
 void send_on_fin(struct peer *p, const struct wire_hdr *hdr);
 void send_on_ack(struct peer *p, const struct wire_hdr *hdr);
 /* As struct transport_sink has it. */

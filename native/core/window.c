@@ -26,7 +26,7 @@ static const struct transport_window *window_ops(const struct peer *p)
 
 static bool window_pays(const struct peer *p, size_t bytes)
 {
-	return p->transport->ops->get_pays(p->transport, p->rank, bytes);
+	return window_ops(p)->pays(p->transport, p->rank, bytes);
 }
 
 bool window_waits(const struct request *r)
@@ -37,8 +37,8 @@ bool window_waits(const struct request *r)
 	       window_pays(p, request_total(r));
 }
 
-/* No lock.  What end() says in the end. */
-static int window_wait(const struct ibvx *ep, const struct peer *p)
+/* The word says what becomes of the window: no lock.  What end() says in the end. */
+static int window_watch(const struct ibvx *ep, const struct peer *p)
 {
 	const struct transport_window *ops = window_ops(p);
 	int64_t begin_ns = clock_now_ns(), open_ns = 0;
@@ -69,7 +69,7 @@ static int window_offer(struct request *r, const char *at, size_t bytes)
 
 	if (rc < 0)
 		return rc;
-	rc = ops->window->open(p->transport, p->rank, at + r->at, slot.payload);
+	rc = ops->window->open(p->transport, p->rank, at + r->at, bytes, slot.payload);
 	if (rc < 0) {
 		ops->discard(p->transport, p->rank, &slot);
 		return rc;
@@ -82,22 +82,16 @@ static int window_offer(struct request *r, const char *at, size_t bytes)
 	return 0;
 }
 
-bool window_push(struct ibvx *ep, struct request *r, const char *at)
+/* A window whose word both sides see. */
+static void window_push_seen(struct ibvx *ep, struct request *r, size_t bytes)
 {
 	struct peer *p = r->peer;
 	struct waiter *w = r->waiter;
-	size_t bytes = request_total(r) - r->at;
 	int rc;
 
-	if (r->state != REQ_STREAMING || !r->windows || p->state != PEER_OPEN || p->doomed || !window_pays(p, bytes))
-		return false;
-	if (bytes > WINDOW_BYTES)
-		bytes = WINDOW_BYTES;
-	if (window_offer(r, at, bytes) < 0)
-		return false; /* as a stream it finds out why */
 	wait_away(ep, w);
 	core_unlock(ep);
-	rc = window_wait(ep, p);
+	rc = window_watch(ep, p);
 	core_lock(ep);
 	w->away = false;
 	p->windows += rc == 1;
@@ -105,18 +99,99 @@ bool window_push(struct ibvx *ep, struct request *r, const char *at)
 	if (r->state == REQ_STREAMING && rc == 1) {
 		r->at += bytes;
 		send_streamed(r);
-		return true;
+		return;
 	}
 	if (r->state == REQ_STREAMING && rc < 0 && r->windows) /* else another thread has seen that CTS already */
 		send_await_cts(r);
 	r->windows = false;
+}
+
+/* TAKEN has moved r on, CTS has taken its windows from it. */
+static bool window_answered(const struct request *r)
+{
+	return !r->place->window_bytes || (r->state == REQ_STREAMING && !r->windows);
+}
+
+/* The answer comes as a packet: takes in what arrives until then, the lock released between two looks. */
+static void window_listen(struct ibvx *ep, const struct request *r)
+{
+	int64_t end_ns = clock_now_ns() + ep->window_claimed_ns;
+
+	while (r->state == REQ_STREAMING && !window_answered(r) && !ep->aborted) {
+		int events = wait_progress(ep);
+
+		if (clock_now_ns() >= end_ns)
+			return;
+		if (events > 0)
+			continue;
+		core_unlock(ep);
+		for (int i = 0; i < WINDOW_LOOKS && !wait_ready(ep); i++)
+			cpu_relax();
+		core_lock(ep);
+	}
+}
+
+/* A window whose word this side alone sees.  Given up without an answer it is answered all the same, some time. */
+static void window_push_told(struct ibvx *ep, struct request *r)
+{
+	struct peer *p = r->peer;
+	bool answered;
+
+	window_listen(ep, r);
+	answered = window_answered(r);
+	window_ops(p)->end(p->transport, p->rank, answered ? TRANSPORT_REVOKE : TRANSPORT_ABANDON);
+	if (answered && !r->place->window_bytes)
+		return;
+	p->windows_missed++;
+	if (answered)
+		r->place->window_bytes = 0;
+	else if (r->state == REQ_STREAMING)
+		send_await_cts(r);
+	r->windows = false;
+}
+
+bool window_push(struct ibvx *ep, struct request *r, const char *at)
+{
+	struct peer *p = r->peer;
+	size_t bytes = request_total(r) - r->at;
+
+	if (r->state != REQ_STREAMING || !r->windows || p->state != PEER_OPEN || p->doomed || !window_pays(p, bytes))
+		return false;
+	if (bytes > WINDOW_BYTES)
+		bytes = WINDOW_BYTES;
+	if (window_offer(r, at, bytes) < 0)
+		return false; /* as a stream it finds out why */
+	if (window_ops(p)->seen) {
+		window_push_seen(ep, r, bytes);
+	} else {
+		r->place->window_bytes = bytes;
+		window_push_told(ep, r);
+	}
+	return true;
+}
+
+bool window_taken(struct request *r, uint64_t at)
+{
+	struct peer *p = r->peer;
+
+	if (!r->place || r->place->window_bytes == 0 || at != r->at + r->place->window_bytes)
+		return false;
+	r->place->window_bytes = 0;
+	r->at = at;
+	p->windows++;
+	if (r->state == REQ_STREAMING || at == request_total(r))
+		send_streamed(r);
+	else /* it was given up before */
+		send_stream_start(r);
 	return true;
 }
 
 void window_note(struct request *r, const void *desc, size_t bytes)
 {
-	if (!r->place)
-		return; /* its thread is away, and the offer will be taken back */
+	if (!r->place) { /* its thread is away */
+		window_decline(r);
+		return;
+	}
 	memcpy(r->place->window, desc, WIRE_WINDOW_BYTES);
 	r->place->window_bytes = bytes;
 	heap_call_owner(r);
@@ -128,6 +203,15 @@ void window_forget(struct request *r)
 		r->place->window_bytes = 0;
 }
 
+void window_decline(struct request *r)
+{
+	if (window_ops(r->peer)->seen || r->state != REQ_FILLING)
+		return;
+	window_forget(r);
+	r->windows = false;
+	peer_owe(r, WIRE_CTS);
+}
+
 /* What was claimed has been copied, or has not (err). */
 static void window_settle(struct ibvx *ep, struct request *r, struct peer *p, const void *desc, size_t bytes, int err)
 {
@@ -137,6 +221,8 @@ static void window_settle(struct ibvx *ep, struct request *r, struct peer *p, co
 		r->at += bytes;
 		r->stage_at = r->at;
 		r->stage_end = r->at;
+		if (!window_ops(p)->seen)
+			peer_owe(r, WIRE_TAKEN);
 		if (r->at == request_total(r)) {
 			p->bytes_in += r->at;
 			complete_request(ep, r, 0);
@@ -165,9 +251,13 @@ bool window_pull(struct ibvx *ep, struct request *r, char *at)
 		return false; /* what came before it goes first */
 	place->window_bytes = 0;
 	memcpy(desc, place->window, sizeof(desc));
-	if (r->state != REQ_FILLING || p->state != PEER_OPEN || window_ops(p)->claim(p->transport, p->rank, desc) < 0)
-		return false;
 	at += r->at;
+	if (r->state != REQ_FILLING || p->state != PEER_OPEN)
+		return false;
+	if (window_ops(p)->claim(p->transport, p->rank, desc, at, bytes) < 0) {
+		window_decline(r);
+		return false;
+	}
 	core_unlock(ep);
 	rc = window_ops(p)->copy(p->transport, p->rank, desc, at, bytes);
 	core_lock(ep);

@@ -6,7 +6,10 @@
  *
  * The sender opens a region of its array and offers a piece of it; the receiver opens a region of its own, claims what is
  * offered, copies, says so.  The sender's region waits for that: for somebody who claims a short time, then the offer is taken back; for who has
- * claimed, and has nothing to do but to copy, a longer one.  The receiver's region waits for nobody.
+ * claimed, and has nothing to do but to copy, a longer one.  The receiver's region waits for nobody but its own adapter.
+ *
+ * Where both see one word (transport_window.seen) the answer is in it.  Where they do not it is a packet, TAKEN or CTS: every WINDOW gets one of them, also
+ * one whose sender has given it up meanwhile, and what it says is what happened.
  *
  * The caller holds the lock.
  */
@@ -28,6 +31,10 @@ bool window_push(struct ibvx *ep, struct request *r, const char *at);
 
 /* Receiver: the sender offers the next so many bytes of r. */
 void window_note(struct request *r, const void *desc, size_t bytes);
+/* What was offered is not taken now: where the sender does not see that for itself, it is told. */
+void window_decline(struct request *r);
+/* Sender: the receiver has taken the window that is open, and so everything before `at`.  False: that cannot be. */
+bool window_taken(struct request *r, uint64_t at);
 /* What was offered has come in another way. */
 void window_forget(struct request *r);
 

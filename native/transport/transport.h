@@ -114,19 +114,28 @@ struct transport_env {
  *   closed --open--> offered --end(REVOKE)--> closed
  *                    offered --claim--> claimed --settle(taken)--> taken ----end--> closed
  *                                       claimed --settle(not)----> refused --end--> closed
- *                                       claimed --end(ABANDON)---> abandoned --settle--> closed */
+ *                                       claimed --end(ABANDON)---> abandoned --settle--> closed
+ *
+ * Where the two sides see one word (`seen`) the states are in it.  Where they do not, the core carries the receiver's answer (WIRE_TAKEN, WIRE_CTS), and the
+ * two ends go their own ways: the sender's is offered until end(REVOKE), after the answer, or end(ABANDON), without one; the receiver's is claimed until settle(). */
 enum transport_window_end { TRANSPORT_LOOK, TRANSPORT_REVOKE, TRANSPORT_ABANDON };
 struct transport_window {
-	/* Sender, with the lock.  Writes the description, WIRE_WINDOW_BYTES.  0 or -EBUSY: one is open to this peer. */
-	int (*open)(struct transport *t, int peer, const void *base, void *desc);
-	/* Sender, without the lock, the thread that opened it.  -EAGAIN: offered, or claimed.  1: taken, and 0: offered in vain (only with
-	 * REVOKE and ABANDON): closed.  -EIO: it was claimed, but refused, or (ABANDON) given up: whoever claimed it will settle it. */
+	bool seen;
+	/* Are they worth being asked for, for a message of this many bytes? */
+	bool (*pays)(const struct transport *t, int peer, size_t bytes);
+	/* Sender, with the lock.  Writes the description, WIRE_WINDOW_BYTES.  0; -EBUSY: one is open to this peer; another -errno: not now (text set). */
+	int (*open)(struct transport *t, int peer, const void *base, size_t bytes, void *desc);
+	/* Sender, the thread that opened it.  When it has closed, nobody reads the memory any more.
+	 * seen, without the lock: -EAGAIN: offered, or claimed.  1: taken, and 0: offered in vain (only with
+	 * REVOKE and ABANDON): closed.  -EIO: it was claimed, but refused, or (ABANDON) given up: whoever claimed it will settle it.
+	 * Otherwise, with the lock: REVOKE 0, ABANDON -EIO. */
 	int (*end)(struct transport *t, int peer, enum transport_window_end how);
-	/* Receiver, with the lock: the window that is described does not close before settle(), though its memory may go (ABANDON). 0 or -ECANCELED. */
-	int (*claim)(struct transport *t, int peer, const void *desc);
-	/* Receiver, without the lock, the thread that claimed it: copies from the start of it. 0 or -errno (text set). */
+	/* Receiver, with the lock: the window that is described does not close before settle(), though its memory may go (ABANDON). `to`: for
+	 * copy(). 0 or -errno. */
+	int (*claim)(struct transport *t, int peer, const void *desc, void *to, size_t bytes);
+	/* Receiver, without the lock, the thread that claimed it: copies from the start of it; bounded in time. When it returns nobody writes to `to`. 0 or -errno (text set). */
 	int (*copy)(struct transport *t, int peer, const void *desc, void *to, size_t bytes);
-	/* Receiver, with the lock.  True: the sender learns now that it was taken.  False: it was not, or was given up: what was
+	/* Receiver, with the lock.  True: the sender learns now that it was taken (seen), or is to be told.  False: it was not, or was given up: what was
 	 * copied does not count. */
 	bool (*settle)(struct transport *t, int peer, const void *desc, bool taken);
 };
@@ -219,7 +228,7 @@ struct transport_ops {
 	/* Forgets a get or put whose request is gone; no upcall follows for the cookie. */
 	void (*cancel)(struct transport *t, int peer, uint64_t cookie);
 
-	/* NULL where there are none; where there are, get_pays() says from which length on. */
+	/* NULL where there are none. */
 	const struct transport_window *window;
 
 	/* NULL where nothing is to be won.  keep(): this memory stays mapped until unkeep() with the same arguments: what was prepared for a

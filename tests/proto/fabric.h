@@ -82,8 +82,8 @@ struct fabric {
 	struct link *links; /* size * size */
 	int violations;
 	char violation[256];
-	atomic_bool window_hold, window_expired;
-	atomic_int windows_held;
+	atomic_bool window_hold, window_linger, window_expired;
+	atomic_int windows_held, windows_copied;
 	bool clock_runs;
 	atomic_bool clock_stop;
 	unsigned clock_period_us;

@@ -27,7 +27,9 @@ struct fake *fake_of(struct transport *base);
 void fake_enter(struct fake *t, const char *what);
 void fake_leave(struct fake *t);
 
+/* fake_transport.c */
+bool fake_get_pays(const struct transport *base, int peer, size_t bytes);
 /* fake_window.c */
-extern const struct transport_window fake_window;
+extern const struct transport_window fake_window, fake_window_told;
 
 #endif

@@ -161,9 +161,13 @@ static int open_any(struct transport **out, const struct transport_env *env,
 	return 0;
 }
 
+static const struct transport_ops fake_told_ops;
+
 static int fake_open(struct transport **out, const struct transport_env *env)
 {
-	return open_any(out, env, &fake_ops);
+	const struct fabric *f = env->test;
+
+	return open_any(out, env, f && f->cfg.windows_told ? &fake_told_ops : &fake_ops);
 }
 
 static int fake_open_plain(struct transport **out, const struct transport_env *env)
@@ -612,7 +616,7 @@ static void fake_unexpose(struct transport *base, int peer, uint64_t cookie)
 	fake_leave(t);
 }
 
-static bool fake_get_pays(const struct transport *base, int peer, size_t bytes)
+bool fake_get_pays(const struct transport *base, int peer, size_t bytes)
 {
 	const struct fake *t = fake_of_const(base);
 
@@ -752,18 +756,21 @@ static void fake_counters(const struct transport *base, int peer,
 	.disarm = fake_disarm, .ring = fake_ring, .leave = fake_depart,                                 \
 	.bell = fake_bell, .forget = fake_forget, .counters = fake_counters
 
+#define FAKE_MOVES                                                                                     \
+	.name = "fake", .open = fake_open, .expose = fake_expose, .unexpose = fake_unexpose,           \
+	.get_pays = fake_get_pays, .get = fake_get, .put_pays = fake_put_pays, .put = fake_put,        \
+	.cancel = fake_cancel
+
 const struct transport_ops fake_ops = {
-	.name = "fake",
-	.open = fake_open,
 	FAKE_COMMON,
-	.expose = fake_expose,
-	.unexpose = fake_unexpose,
-	.get_pays = fake_get_pays,
-	.get = fake_get,
-	.put_pays = fake_put_pays,
-	.put = fake_put,
-	.cancel = fake_cancel,
+	FAKE_MOVES,
 	.window = &fake_window,
+};
+
+static const struct transport_ops fake_told_ops = {
+	FAKE_COMMON,
+	FAKE_MOVES,
+	.window = &fake_window_told,
 };
 
 const struct transport_ops fake_plain_ops = {

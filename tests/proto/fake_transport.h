@@ -38,6 +38,7 @@ struct fabric_config {
 	unsigned put_fail_percent;
 	int get_errno;            /* how moves and windows fail; 0: -EPERM or -ENOSYS at random */
 	unsigned window_fail_percent;
+	bool windows_told;        /* what becomes of a window travels as a packet */
 };
 
 /* Fills everything but size by seed: from a calm network to an ugly one. */
@@ -66,6 +67,11 @@ void fabric_freeze(struct fabric *f, int rank, bool frozen);
 void fabric_hold_windows(struct fabric *f, bool hold);
 /* One waits for that. */
 bool fabric_window_held(struct fabric *f);
+/* Copies have been made and do not end while they linger; of windows that are told. */
+void fabric_linger_windows(struct fabric *f, bool linger);
+bool fabric_window_lingers(struct fabric *f);
+/* One that can still be read. */
+bool fabric_window_open(struct fabric *f, int from, int to);
 /* Who looks at a window of its own that is held finds that its time is over, and has given it up. */
 void fabric_expire_windows(struct fabric *f);
 

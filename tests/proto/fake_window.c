@@ -26,13 +26,14 @@ static bool window_move(struct link *l, unsigned number, enum fake_window_state 
 	return atomic_compare_exchange_strong(&l->window, &seen, window_word(number, to));
 }
 
-static int window_open(struct transport *base, int peer, const void *memory, void *desc)
+static int window_open(struct transport *base, int peer, const void *memory, size_t bytes, void *desc)
 {
 	struct fake *t = fake_of(base);
 	struct link *l = fabric_link(t->f, t->rank, peer);
 	struct fake_window_desc d = { .base = (uint64_t)(uintptr_t)memory, .magic = (uint32_t)FAKE_MAGIC };
 	unsigned word;
 
+	(void)bytes;
 	fake_enter(t, "window open");
 	word = atomic_load(&l->window);
 	d.number = (word >> 3) + 1;
@@ -74,7 +75,7 @@ static int window_end(struct transport *base, int peer, enum transport_window_en
 	return -EIO;
 }
 
-static int window_claim(struct transport *base, int peer, const void *desc)
+static int window_claim(struct transport *base, int peer, const void *desc, void *to, size_t bytes)
 {
 	struct fake *t = fake_of(base);
 	struct fabric *f = t->f;
@@ -82,6 +83,8 @@ static int window_claim(struct transport *base, int peer, const void *desc)
 	struct fake_window_desc d;
 	int rc = -ECANCELED;
 
+	(void)to;
+	(void)bytes;
 	fake_enter(t, "window claim");
 	memcpy(&d, desc, sizeof(d));
 	if (d.magic == (uint32_t)FAKE_MAGIC && window_move(l, d.number, FAKE_OFFERED, FAKE_CLAIMED)) {
@@ -131,6 +134,8 @@ static bool window_settle(struct transport *base, int peer, const void *desc, bo
 }
 
 const struct transport_window fake_window = {
+	.seen = true,
+	.pays = fake_get_pays,
 	.open = window_open,
 	.end = window_end,
 	.claim = window_claim,
@@ -138,9 +143,89 @@ const struct transport_window fake_window = {
 	.settle = window_settle,
 };
 
+/* Where the core tells: the word is this double's alone, and says which order of calls is a fault. */
+static int told_end(struct transport *base, int peer, enum transport_window_end how)
+{
+	struct fake *t = fake_of(base);
+	struct link *l = fabric_link(t->f, t->rank, peer);
+	unsigned seen, number;
+
+	fake_enter(t, "window end");
+	seen = atomic_load(&l->window);
+	number = seen >> 3;
+	switch ((enum fake_window_state)(seen & 7)) {
+	case FAKE_CLAIMED:
+		if (how != TRANSPORT_ABANDON)
+			fabric_violate(t->f, "rank %d closes a window that is still being read", t->rank);
+		atomic_store(&l->window, window_word(number, FAKE_ABANDONED));
+		break;
+	case FAKE_OFFERED:
+	case FAKE_TAKEN:
+	case FAKE_REFUSED:
+		atomic_store(&l->window, window_word(number, FAKE_CLOSED));
+		break;
+	case FAKE_ABANDONED:
+	case FAKE_CLOSED:
+		fabric_violate(t->f, "rank %d: the end of a window that is closed", t->rank);
+		break;
+	}
+	fake_leave(t);
+	return how == TRANSPORT_ABANDON ? -EIO : 0;
+}
+
+static int told_copy(struct transport *base, int peer, const void *desc, void *to, size_t bytes)
+{
+	struct fake *t = fake_of(base);
+	struct link *l = fabric_link(t->f, peer, t->rank);
+	struct fake_window_desc d;
+	int rc = window_copy(base, peer, desc, to, bytes);
+
+	memcpy(&d, desc, sizeof(d));
+	if (rc == 0 && atomic_load(&l->window) != window_word(d.number, FAKE_CLAIMED))
+		rc = error_set(-ECANCELED, "a window that was given up");
+	atomic_fetch_add(&t->f->windows_copied, 1);
+	while (atomic_load(&t->f->window_linger))
+		usleep(100);
+	atomic_fetch_sub(&t->f->windows_copied, 1);
+	return rc;
+}
+
+/* What was copied counts, given up meanwhile or not: the sender waits to be told. */
+static bool told_settle(struct transport *base, int peer, const void *desc, bool taken)
+{
+	window_settle(base, peer, desc, taken);
+	return taken;
+}
+
+const struct transport_window fake_window_told = {
+	.pays = fake_get_pays,
+	.open = window_open,
+	.end = told_end,
+	.claim = window_claim,
+	.copy = told_copy,
+	.settle = told_settle,
+};
+
 void fabric_hold_windows(struct fabric *f, bool hold)
 {
 	atomic_store(&f->window_hold, hold);
+}
+
+void fabric_linger_windows(struct fabric *f, bool linger)
+{
+	atomic_store(&f->window_linger, linger);
+}
+
+bool fabric_window_lingers(struct fabric *f)
+{
+	return atomic_load(&f->window_linger) && atomic_load(&f->windows_copied) > 0;
+}
+
+bool fabric_window_open(struct fabric *f, int from, int to)
+{
+	unsigned state = atomic_load(&fabric_link(f, from, to)->window) & 7;
+
+	return state != FAKE_CLOSED && state != FAKE_ABANDONED;
 }
 
 void fabric_expire_windows(struct fabric *f)

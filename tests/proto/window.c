@@ -11,8 +11,12 @@
 #define LONG_NS 20000000000 /* whoever comes, comes in time */
 #define BYTES (2 * (size_t)WINDOW_BYTES + 777)
 
+/* Both kinds of windows: the peer sees what becomes of one, or is told. */
+static bool told;
+
 static struct world_config windowed(struct world_config cfg, int64_t window_ns)
 {
+	cfg.net.windows_told = told;
 	cfg.monitor = false;
 	cfg.window_ns = window_ns;
 	return cfg;
@@ -347,14 +351,94 @@ static void nonsense(void **state)
 	}
 }
 
-static const struct CMUnitTest tests[] = {
+/* Given up while it is being copied, or when it has been: every window is answered, and the answer is what happened. */
+static void answered_late(void **state)
+{
+	(void)state;
+	for (int copied = 0; copied < 2; copied++)
+		for (int last = 0; last < 2; last++) {
+			size_t bytes = last ? WINDOW_BYTES : BYTES;
+			struct caller from, to;
+			struct world w;
+
+			begin(&w, windowed(calm(2, 4096), 500000), "spin_us=0", "yield_us=0", "psl=4000", NULL);
+			fabric_clock_start(w.fabric, 50);
+			fabric_hold_windows(w.fabric, !copied);
+			fabric_linger_windows(w.fabric, copied);
+			call(&to, &w, 0, false, 1, 5, bytes);
+			call(&from, &w, 1, true, 0, 5, bytes);
+			while (!fabric_window_held(w.fabric) && !fabric_window_lingers(w.fabric))
+				usleep(100);
+			while (fabric_window_open(w.fabric, 1, 0))
+				usleep(100);
+			assert_int_equal(fabric_sent(w.fabric, 1, 0, WIRE_DATA), 0); /* not before the answer */
+			fabric_hold_windows(w.fabric, false);
+			fabric_linger_windows(w.fabric, false);
+			exchange(&w, &from, &to, 5);
+			assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_CTS), copied ? 1 : 2);
+			assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_TAKEN), copied);
+			assert_int_equal(fabric_sent(w.fabric, 1, 0, WIRE_WINDOW), 1);
+			assert_int_equal(world_counter(w.ep[1], 0, "windows"), copied);
+			end(&w);
+		}
+}
+
+/* An answer to a window that is not open, or of another length, breaks the peer. */
+static void nonsense_taken(void **state)
+{
+	static const uint64_t upto[] = { 0, 1, 60000, BYTES };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(upto) / sizeof(upto[0]); i++) {
+		struct wire_hdr hdr = { .kind = WIRE_TAKEN };
+		struct caller from;
+		struct world w;
+
+		begin(&w, windowed(calm(2, 4096), LONG_NS), "spin_us=0", "yield_us=0", "psl=4000", "fault_scope=peer", NULL);
+		fabric_clock_start(w.fabric, 50);
+		call(&from, &w, 1, true, 0, 5, BYTES);
+		while (fabric_sent(w.fabric, 1, 0, WIRE_RTS) == 0)
+			usleep(100);
+		hdr.ctl = (struct wire_ctl){ .id = 1u << 24, .offset = upto[i] };
+		assert_int_equal(fabric_inject(w.fabric, 0, 1, &hdr, ""), 0);
+		assert_int_equal(ended(&from), -EPROTO);
+		caller_free(&from);
+		ibvx_abort(w.ep[0]);
+		w.ep[0] = NULL;
+		end(&w);
+	}
+}
+
+static int seen_by_both(void **state)
+{
+	(void)state;
+	told = false;
+	return 0;
+}
+
+static int told_by_packet(void **state)
+{
+	(void)state;
+	told = true;
+	return 0;
+}
+
+static const struct CMUnitTest seen_tests[] = {
 	cmocka_unit_test(both_wait), cmocka_unit_test(matched_probe), cmocka_unit_test(one_waits),
 	cmocka_unit_test(nobody_comes), cmocka_unit_test(unreadable), cmocka_unit_test(too_slow),
 	cmocka_unit_test(ended_by_another), cmocka_unit_test(truncated), cmocka_unit_test(crowd),
 	cmocka_unit_test(deaths), cmocka_unit_test(nonsense),
 };
+static const struct CMUnitTest told_tests[] = {
+	cmocka_unit_test(both_wait), cmocka_unit_test(matched_probe), cmocka_unit_test(one_waits),
+	cmocka_unit_test(nobody_comes), cmocka_unit_test(unreadable), cmocka_unit_test(answered_late),
+	cmocka_unit_test(ended_by_another), cmocka_unit_test(truncated), cmocka_unit_test(crowd),
+	cmocka_unit_test(deaths), cmocka_unit_test(nonsense), cmocka_unit_test(nonsense_taken),
+};
 
 int main(void)
 {
-	return cmocka_run_group_tests_name("window", tests, NULL, NULL);
+	int seen = cmocka_run_group_tests_name("seen", seen_tests, seen_by_both, NULL);
+
+	return cmocka_run_group_tests_name("told", told_tests, told_by_packet, NULL) || seen;
 }

@@ -30,7 +30,7 @@ static void pair_init(struct pair *p)
 
 static int window_open(struct pair *p, const void *base, void *desc)
 {
-	return shm_window.open(&p->from.base, 1, base, desc);
+	return shm_window.open(&p->from.base, 1, base, 1, desc);
 }
 
 static int window_end(struct pair *p, enum transport_window_end how)
@@ -40,7 +40,7 @@ static int window_end(struct pair *p, enum transport_window_end how)
 
 static int window_claim(struct pair *p, const void *desc)
 {
-	return shm_window.claim(&p->to.base, 0, desc);
+	return shm_window.claim(&p->to.base, 0, desc, NULL, 1);
 }
 
 static bool window_settle(struct pair *p, const void *desc, bool taken)

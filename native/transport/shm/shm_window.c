@@ -43,13 +43,14 @@ static bool window_move(_Atomic uint32_t *word, uint32_t number, enum shm_window
 	return atomic_compare_exchange_strong(word, &seen, window_word(number, to));
 }
 
-static int window_open(struct transport *t, int peer, const void *base, void *desc)
+static int window_open(struct transport *t, int peer, const void *base, size_t bytes, void *desc)
 {
 	struct shm_peer *p = window_peer(t, peer);
 	_Atomic uint32_t *word = &p->tx.control->window;
 	uint32_t number = atomic_load_explicit(word, memory_order_acquire);
 	struct shm_window_desc d = {.addr = (uint64_t)(uintptr_t)base};
 
+	(void)bytes; /* the receiver knows them */
 	if ((number & WINDOW_STATE_MASK) != WINDOW_CLOSED)
 		return -EBUSY;
 	d.number = ((number >> WINDOW_STATE_BITS) + 1) & (UINT32_MAX >> WINDOW_STATE_BITS);
@@ -82,11 +83,13 @@ static int window_end(struct transport *t, int peer, enum transport_window_end h
 	return -EIO;
 }
 
-static int window_claim(struct transport *t, int peer, const void *desc)
+static int window_claim(struct transport *t, int peer, const void *desc, void *to, size_t bytes)
 {
 	struct shm_peer *p = window_peer(t, peer);
 	struct shm_window_desc d;
 
+	(void)to;
+	(void)bytes;
 	memcpy(&d, desc, sizeof(d));
 	return p->rx_window && window_move(&p->rx.control->window, d.number, WINDOW_OFFERED, WINDOW_CLAIMED) ? 0 : -ECANCELED;
 }
@@ -120,6 +123,8 @@ static bool window_settle(struct transport *t, int peer, const void *desc, bool 
 }
 
 const struct transport_window shm_window = {
+	.seen = true,
+	.pays = shm_get_pays,
 	.open = window_open,
 	.end = window_end,
 	.claim = window_claim,
