@@ -18,6 +18,7 @@
 #define MS_MAX INT64_C(86400000) /* a day */
 #define NAME_BYTES 64
 
+static const char *const window_choices[] = {"auto", "always", "never", NULL};
 static const char *const cma_choices[] = {"auto", "always", "never", NULL};
 static const char *const scope_choices[] = {"peer", "job", NULL};
 static const char *const connect_choices[] = {"auto", "cm", "tcp", NULL};
@@ -48,6 +49,10 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"polling between sched_yield calls before a waiting call sleeps"),
 	[SETTING_PROGRESS_THREAD] = BOOL("progress_thread", "0",
 		"a thread that makes progress while no call polls"),
+	[SETTING_WINDOW_US] = INT("window_us", "us", 50, 1000000, false, "2000",
+		"how long a collector may have to wait for one piece of an array that is moved straight to a peer's"),
+	[SETTING_REGISTER_HEAP] = BOOL("register_heap", "0",
+		"register the heap of the JVM once, so that adapters move arrays straight to arrays; refused unless it cannot change its place"),
 	[SETTING_TRANSPORTS] = TEXT("transports", 255, "self,shm,verbs",
 		"transports that may be used, best first, separated by commas"),
 	[SETTING_SHM_SLOTS] = INT("shm_slots", "count", 16, 65536, false, "256",
@@ -77,6 +82,8 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"how RDMA connections are made: by RDMA CM, or by an exchange over TCP; auto: RDMA CM where it can be used"),
 	[SETTING_VERBS_RENDEZVOUS] = CHOICE("verbs_rendezvous", rendezvous_choices, 2, "auto",
 		"who moves long messages by RDMA: the receiver (read) or the sender (write); auto: the receiver if it can"),
+	[SETTING_VERBS_WINDOWS] = CHOICE("verbs_windows", window_choices, 2, "auto",
+		"an adapter moves arrays straight to arrays while both calls wait (RoCE, InfiniBand); auto: with register_heap"),
 	[SETTING_VERBS_CACHE_ENTRIES] = INT("verbs_cache_entries", "count", 0, 65536, false, "128",
 		"buffers (direct buffers of Java, registered buffers of C) that stay registered between messages"),
 	[SETTING_VERBS_CACHE_BYTES] = BYTES("verbs_cache_bytes", 0, 1024 * GIB, false, "256m",

@@ -25,6 +25,8 @@ enum setting {
 	SETTING_SPIN_US,           /* us of busy polling before yielding; auto */
 	SETTING_YIELD_US,          /* us of sched_yield before sleeping; auto */
 	SETTING_PROGRESS_THREAD,   /* bool */
+	SETTING_WINDOW_US,         /* us: how long a region of memory that moves may wait for a copy under way */
+	SETTING_REGISTER_HEAP,     /* bool: the heap of the JVM is registered once */
 	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs" */
 	SETTING_SHM_SLOTS,         /* count, power of two: control slots of a ring */
 	SETTING_SHM_RING,          /* bytes, power of two: data area of a ring */
@@ -40,6 +42,7 @@ enum setting {
 	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is moved by RDMA */
 	SETTING_VERBS_CONNECT,     /* choice: auto, cm, tcp */
 	SETTING_VERBS_RENDEZVOUS,  /* choice: auto, read, write */
+	SETTING_VERBS_WINDOWS,     /* choice: auto, always, never */
 	SETTING_VERBS_CACHE_ENTRIES, /* count: buffers whose registrations are kept */
 	SETTING_VERBS_CACHE_BYTES, /* bytes of them */
 	SETTING_VERBS_ODP,         /* bool: on-demand paging */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "core/core.h"
 #include "core/flow.h"
@@ -136,7 +137,7 @@ int core_open(struct ibvx **out, const struct core_config *cfg)
 	ep->psl = (size_t)settings_int(ep->settings, SETTING_PSL);
 	ep->window = (size_t)settings_int(ep->settings, SETTING_EAGER_WINDOW);
 	ep->window_ns = WINDOW_OFFER_NS;
-	ep->window_claimed_ns = WINDOW_CLAIMED_NS;
+	ep->window_claimed_ns = settings_int(ep->settings, SETTING_WINDOW_US) * CLOCK_NS_PER_US;
 	ep->fault_job = strcmp(settings_text(ep->settings, SETTING_FAULT_SCOPE), "job") == 0;
 	memcpy(ep->job_id, cfg->job_id, strnlen(cfg->job_id, sizeof(ep->job_id) - 1));
 	list_init(&ep->busy);

@@ -56,6 +56,10 @@ static void complete_own(struct verbs_link *l, const struct wire_hdr *hdr)
 	case VERBS_OWN_LEAVE:
 		l->left = true;
 		return;
+	case VERBS_OWN_LANE:
+		if (l->peer->state == VERBS_UP)
+			lane_on_call(l->peer, hdr);
+		return;
 	default:
 		peer_end(l->peer, -EPROTO, "rank %d sent an unknown packet: do all ranks run the same ibvdev?", l->peer->rank);
 		return;
@@ -211,6 +215,8 @@ int verbs_poll(struct transport *t, int budget)
 		empty = empty && n == 0;
 		events += seen;
 	}
+	if (v->lane_calls > 0)
+		events += lane_say(v);
 	if (ending && empty)
 		events += complete_ended(v);
 	return events;

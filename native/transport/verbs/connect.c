@@ -202,7 +202,7 @@ void connect_maybe_up(struct verbs_link *l)
 	if (!l->peer || l->peer->state != VERBS_ANSWERING || !l->established || !l->greeted)
 		return;
 	peer_set_state(l->peer, VERBS_UP);
-	post_own(l, VERBS_OWN_HELLO, false); /* ends the caller's greetings */
+	post_own(l, &(struct wire_ctl){.id = VERBS_OWN_HELLO}, false); /* ends the caller's greetings */
 }
 
 static void connect_start_timer(struct verbs *v, uint32_t greetings)
@@ -234,7 +234,7 @@ void connect_on_timer(void *verbs)
 			continue;
 		/* where credit is short the late ones count most */
 		if (l->credits > VERBS_GREETINGS - l->greetings)
-			post_own(l, VERBS_OWN_HELLO, false);
+			post_own(l, &(struct wire_ctl){.id = VERBS_OWN_HELLO}, false);
 		l->greetings++;
 		if (l->greetings < next)
 			next = l->greetings;
@@ -259,7 +259,7 @@ void connect_on_established(struct verbs_link *l, const struct verbs_greeting *g
 	}
 	peer_set_state(l->peer, VERBS_UP);
 	/* the caller speaks first: iWARP wants it so, and the other side waits for it */
-	post_own(l, VERBS_OWN_HELLO, false);
+	post_own(l, &(struct wire_ctl){.id = VERBS_OWN_HELLO}, false);
 	if (l->device->iwarp)
 		connect_start_timer(l->verbs, 0);
 }

@@ -114,14 +114,14 @@ void verbs_discard(struct transport *t, int peer, struct transport_slot *slot)
 	(void)slot;
 }
 
-bool post_own(struct verbs_link *l, enum verbs_own what, bool last)
+bool post_own(struct verbs_link *l, const struct wire_ctl *ctl, bool last)
 {
 	struct wire_hdr *hdr;
 
 	if (l->peer->state != VERBS_UP || !post_has_room(l, last ? 0 : POST_KEPT))
 		return false;
 	hdr = post_slot(l);
-	*hdr = (struct wire_hdr){.kind = WIRE_NONE, .ctl = {.id = what}};
+	*hdr = (struct wire_hdr){.kind = WIRE_NONE, .ctl = *ctl};
 	post_packet(l, hdr, true);
 	return true;
 }
@@ -142,7 +142,7 @@ void post_credit(struct verbs_link *l)
 {
 	if (l->owed * 2 < l->rx_count || l->peer->state != VERBS_UP)
 		return;
-	if (post_own(l, VERBS_OWN_CREDIT, true))
+	if (post_own(l, &(struct wire_ctl){.id = VERBS_OWN_CREDIT}, true))
 		l->peer->credit_packets++;
 }
 
@@ -154,7 +154,7 @@ static bool post_drained(struct verbs_peer *p)
 	if (p->state != VERBS_UP || post_outstanding(l) == 0)
 		return true;
 	if (l->unsignalled > 0)
-		post_own(l, VERBS_OWN_CREDIT, false);
+		post_own(l, &(struct wire_ctl){.id = VERBS_OWN_CREDIT}, false);
 	return false;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/verbs/verbs_state.h"
 
@@ -121,6 +122,14 @@ static void verbs_stop(struct verbs *v)
 	v->timer_fd = -1;
 }
 
+/* Registering both arrays for each message costs more than the copies that it saves, unless a heap is registered once (measured: ARCHITECTURE.md). */
+static bool verbs_wants_windows(const struct settings *settings)
+{
+	enum { AUTO, ALWAYS, NEVER } want = (unsigned)settings_int(settings, SETTING_VERBS_WINDOWS);
+
+	return want == ALWAYS || (want == AUTO && settings_int(settings, SETTING_REGISTER_HEAP));
+}
+
 static int verbs_open(struct transport **out, const struct transport_env *env)
 {
 	struct verbs *v = calloc(1, sizeof(*v));
@@ -137,6 +146,8 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 	v->get_min = get_min > 0 ? (size_t)get_min : 1;
 	v->ranges.count_max = (uint32_t)settings_int(env->settings, SETTING_VERBS_CACHE_ENTRIES);
 	v->ranges.bytes_max = (uint64_t)settings_int(env->settings, SETTING_VERBS_CACHE_BYTES);
+	v->windows = verbs_wants_windows(env->settings);
+	v->window_ns = settings_int(env->settings, SETTING_WINDOW_US) * CLOCK_NS_PER_US;
 	v->rendezvous = (enum verbs_rendezvous)settings_int(env->settings, SETTING_VERBS_RENDEZVOUS);
 	verbs_read_job(v);
 	rc = verbs_start(v);
@@ -168,6 +179,7 @@ static int verbs_attach(struct transport *t, const struct transport_peer_info *p
 
 		p->verbs = v;
 		p->rank = r;
+		pthread_mutex_init(&p->lane.gate, NULL);
 		p->local = -1;
 		if (r == v->env.rank || v->local_count == 0)
 			continue;
@@ -192,6 +204,8 @@ static void verbs_close(struct transport *t)
 
 	if (!v)
 		return;
+	for (int r = 0; v->peers && r < v->env.size; r++)
+		lane_close(&v->peers[r]);
 	move_close(v);
 	expose_close(v);
 	for (uint32_t i = 0; i < v->link_count; i++) {
@@ -228,7 +242,7 @@ static void verbs_leave(struct transport *t)
 	v->leaving = true;
 	for (int r = 0; v->peers && r < v->env.size; r++) {
 		if (v->peers[r].state == VERBS_UP)
-			post_own(v->peers[r].link, VERBS_OWN_LEAVE, true);
+			post_own(v->peers[r].link, &(struct wire_ctl){.id = VERBS_OWN_LEAVE}, true);
 	}
 }
 
@@ -282,6 +296,7 @@ static void verbs_forget(struct transport *t, int peer)
 	struct verbs *v = verbs_of(t);
 	struct verbs_peer *p = &v->peers[peer];
 
+	lane_forget(p);
 	if (p->state == VERBS_DOWN)
 		return;
 	if (p->link)
@@ -309,6 +324,9 @@ static void verbs_counters(const struct transport *t, int peer,
 		add(arg, "verbs_read_bytes", p->move_bytes[VERBS_READ]);
 		add(arg, "verbs_writes", p->moves[VERBS_WRITE]);
 		add(arg, "verbs_write_bytes", p->move_bytes[VERBS_WRITE]);
+		add(arg, "verbs_windows", p->lane.taken);
+		add(arg, "verbs_window_bytes", p->lane.taken_bytes);
+		add(arg, "verbs_window_pairs", p->lane.number);
 		return;
 	}
 	for (uint32_t i = 0; i < v->link_count; i++) {
@@ -397,6 +415,7 @@ const struct transport_ops transport_verbs_ops = {
 	.put_pays = verbs_put_pays,
 	.put = verbs_put,
 	.cancel = verbs_cancel,
+	.window = &lane_window,
 	.keep = verbs_keep,
 	.unkeep = verbs_unkeep,
 	.forget = verbs_forget,

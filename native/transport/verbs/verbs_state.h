@@ -12,10 +12,12 @@
  *   regcache.c  registrations of user memory    status.c    completion statuses in words
  *   exchange.c  TCP instead of RDMA CM          endpoint.c  a queue pair connected by hand
  *   gid.c       devices behind addresses        provider.c  the libraries
+ *   lane.c      windows, and their queue pair
  *
  * Everything is guarded by the core's lock, but verbs.chores and the stash of a device.
  */
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "transport/transport.h"
@@ -147,7 +149,12 @@ static_assert(sizeof(struct verbs_endpoint) == 28, "no padding on the wire");
 #define VERBS_RNR_RETRIES 6
 
 /* Packets between transports: hdr.kind is WIRE_NONE, hdr.ctl.id one of these. */
-enum verbs_own { VERBS_OWN_CREDIT, VERBS_OWN_HELLO, VERBS_OWN_LEAVE };
+enum verbs_own {
+	VERBS_OWN_CREDIT,
+	VERBS_OWN_HELLO,
+	VERBS_OWN_LEAVE,
+	VERBS_OWN_LANE, /* from = my queue pair for windows (0: none any more), value = its number << 32 | psn: join it to a fresh one of yours */
+};
 
 struct verbs_device {
 	struct verbs *verbs;
@@ -206,6 +213,37 @@ struct verbs_link {
 	bool behind_waits;           /* a packet behind a put goes before those of the core */
 };
 
+/*
+ * The lane: the queue pair of windows with a peer.  One that was reset to take a window back is followed by a fresh one on both sides.
+ *
+ *   NONE --open() wants one--> CALLED --their call--> UP
+ *   NONE --their call--> CALLED --at once--> UP
+ *   UP --broken, or their call; nobody inside any more--> CALLED (a fresh pair; after their call at once UP)
+ *   any --cannot be made, broke too often, they have none--> OFF
+ *
+ * Calls arrive in order, so the last one names the pair that the peer has; one that comes while ours is CALLED was sent by a peer that had not seen ours, or
+ * answers it: both join the two.  One that comes while ours is UP says that the other end of ours is gone.
+ */
+enum verbs_lane_state { VERBS_LANE_NONE, VERBS_LANE_CALLED, VERBS_LANE_UP, VERBS_LANE_OFF };
+struct verbs_lane {
+	enum verbs_lane_state state;
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+	uint32_t number, psn;        /* of our pair */
+	struct {
+		uint32_t qpn, psn, number;
+	} theirs;
+	bool owes_call;              /* to be sent when there is room */
+	bool called, gone;           /* their pair is new, or none: ours follows when nobody is inside */
+	int inside;                  /* windows offered, and windows claimed: at most one each */
+	struct regcache *regs;
+	struct regcache_entry *out, *in;
+	unsigned breaks;             /* since a window was last taken */
+	uint64_t taken, taken_bytes;
+	pthread_mutex_t gate;        /* posting, and resetting: without the core's lock */
+	_Atomic bool broken;         /* reset: for good */
+};
+
 struct verbs_peer {
 	struct verbs *verbs;
 	int rank;
@@ -219,6 +257,7 @@ struct verbs_peer {
 	char *end_text;
 	uint64_t packets_out, packets_in, inlined, full_count, credit_packets;
 	uint64_t moves[VERBS_DIRECTIONS], move_bytes[VERBS_DIRECTIONS];
+	struct verbs_lane lane;
 };
 
 enum verbs_work { VERBS_WORK_RECV, VERBS_WORK_SEND, VERBS_WORK_MOVE };
@@ -257,6 +296,9 @@ struct verbs {
 	enum verbs_rendezvous rendezvous;
 	size_t register_max;         /* bytes of messages registered at a time; 0: no limit */
 	bool warned_memory;
+	bool windows;                /* wanted */
+	int64_t window_ns;           /* most that one is read for */
+	int lane_calls;            /* of peers that are owed one */
 	struct regcache_ranges ranges; /* user memory that stays mapped */
 };
 
@@ -373,8 +415,8 @@ int verbs_reserve(struct transport *t, int peer, size_t len, struct transport_sl
 void verbs_commit(struct transport *t, int peer, struct transport_slot *slot);
 void verbs_discard(struct transport *t, int peer, struct transport_slot *slot);
 bool verbs_drained(struct transport *t);
-/* A packet of our own; last: may use the slot and the credit that are kept back. False: no room. */
-bool post_own(struct verbs_link *l, enum verbs_own what, bool last);
+/* A packet of our own (ctl->id says which); last: may use the slot and the credit that are kept back. False: no room. */
+bool post_own(struct verbs_link *l, const struct wire_ctl *ctl, bool last);
 /* The packet behind a put. False: no room. */
 bool post_behind(struct verbs_link *l, const struct wire_hdr *hdr);
 /* Returns credit by a packet of its own if enough has gathered. */
@@ -406,6 +448,17 @@ void move_on_completion(struct verbs_link *l, uint32_t index, bool ok);
 void move_pump(struct verbs_link *l);
 /* Frees all moves. */
 void move_close(struct verbs *v);
+
+/* --- lane.c --- */
+extern const struct transport_window lane_window;
+/* The peer has a fresh pair, or none any more. */
+void lane_on_call(struct verbs_peer *p, const struct wire_hdr *hdr);
+/* Sends the calls that are owed; how many it could. */
+int lane_say(struct verbs *v);
+/* The adapter is to move nothing more for this peer's windows. */
+void lane_forget(struct verbs_peer *p);
+/* Nobody is inside. */
+void lane_close(struct verbs_peer *p);
 
 /* --- status.c --- */
 /* What a completion status means and what to check. */
