@@ -215,8 +215,8 @@ int verbs_poll(struct transport *t, int budget)
 		empty = empty && n == 0;
 		events += seen;
 	}
-	if (v->lane_calls > 0)
-		events += lane_say(v);
+	if (v->lane_chores > 0)
+		events += lane_work(v);
 	if (ending && empty)
 		events += complete_ended(v);
 	return events;

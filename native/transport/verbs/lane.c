@@ -57,10 +57,17 @@ static void lane_unmake(struct verbs *v, struct verbs_lane *w)
 	w->cq = NULL;
 }
 
+/* There is something to do for lane_work(). */
+static void lane_mark(struct verbs_peer *p)
+{
+	p->verbs->lane_chores += !p->lane.chore;
+	p->lane.chore = true;
+}
+
 static void lane_owe(struct verbs_peer *p)
 {
-	p->verbs->lane_calls += !p->lane.owes_call;
 	p->lane.owes_call = true;
+	lane_mark(p);
 }
 
 /* No windows with this peer from now on; it is told. */
@@ -215,30 +222,40 @@ void lane_on_call(struct verbs_peer *p, const struct wire_hdr *hdr)
 		lane_break(p->verbs, w); /* whoever is inside comes out */
 		break;
 	}
-	lane_renew(p);
+	lane_mark(p);
 }
 
-int lane_say(struct verbs *v)
+/* False: no room. */
+static bool lane_say(struct verbs_peer *p)
+{
+	struct verbs_lane *w = &p->lane;
+	struct wire_ctl call = {.id = VERBS_OWN_LANE};
+
+	if (w->qp) {
+		call.from = w->qp->qp_num;
+		call.value = (uint64_t)w->number << 32 | w->psn;
+	}
+	if (p->state == VERBS_UP && !post_own(p->link, &call, false))
+		return false;
+	w->owes_call = false;
+	return true;
+}
+
+int lane_work(struct verbs *v)
 {
 	int said = 0;
 
-	for (int r = 0; v->lane_calls > 0 && r < v->env.size; r++) {
+	for (int r = 0; v->lane_chores > 0 && r < v->env.size; r++) {
 		struct verbs_peer *p = &v->peers[r];
-		struct verbs_lane *w = &p->lane;
-		struct wire_ctl call = {.id = VERBS_OWN_LANE};
 
-		if (!w->owes_call)
+		if (!p->lane.chore)
 			continue;
-		if (w->qp) {
-			call.from = w->qp->qp_num;
-			call.value = (uint64_t)w->number << 32 | w->psn;
-		}
-		if (p->state == VERBS_UP && !post_own(p->link, &call, false))
+		if (p->lane.owes_call && !lane_say(p))
 			continue;
-		w->owes_call = false;
-		v->lane_calls--;
+		p->lane.chore = false;
+		v->lane_chores--;
 		said++;
-		lane_renew(p);
+		lane_renew(p); /* which may leave something to say */
 	}
 	return said;
 }
@@ -273,6 +290,15 @@ static int lane_open(struct transport *t, int peer, const void *base, size_t byt
 	return 0;
 }
 
+/* One that was inside has come out.  A region may still be open: what takes time is left to the next poll. */
+static void lane_left(struct verbs_peer *p)
+{
+	const struct verbs_lane *w = &p->lane;
+
+	if (w->called || w->gone || lane_broken(w))
+		lane_mark(p);
+}
+
 static int lane_end(struct transport *t, int peer, enum transport_window_end how)
 {
 	struct verbs_peer *p = lane_peer(t, peer);
@@ -285,7 +311,7 @@ static int lane_end(struct transport *t, int peer, enum transport_window_end how
 	regcache_put(w->regs, w->out);
 	w->out = NULL;
 	w->inside--;
-	lane_renew(p);
+	lane_left(p);
 	return how == TRANSPORT_ABANDON ? -EIO : 0;
 }
 
@@ -375,7 +401,7 @@ static bool lane_settle(struct transport *t, int peer, const void *desc, bool ta
 	regcache_put(w->regs, w->in);
 	w->in = NULL;
 	w->inside--;
-	lane_renew(p);
+	lane_left(p);
 	return taken;
 }
 

@@ -234,6 +234,7 @@ struct verbs_lane {
 		uint32_t qpn, psn, number;
 	} theirs;
 	bool owes_call;              /* to be sent when there is room */
+	bool chore;                  /* lane_work() is to look at it */
 	bool called, gone;           /* their pair is new, or none: ours follows when nobody is inside */
 	int inside;                  /* windows offered, and windows claimed: at most one each */
 	struct regcache *regs;
@@ -298,7 +299,7 @@ struct verbs {
 	bool warned_memory;
 	bool windows;                /* wanted */
 	int64_t window_ns;           /* most that one is read for */
-	int lane_calls;            /* of peers that are owed one */
+	int lane_chores;             /* of peers */
 	struct regcache_ranges ranges; /* user memory that stays mapped */
 };
 
@@ -453,8 +454,8 @@ void move_close(struct verbs *v);
 extern const struct transport_window lane_window;
 /* The peer has a fresh pair, or none any more. */
 void lane_on_call(struct verbs_peer *p, const struct wire_hdr *hdr);
-/* Sends the calls that are owed; how many it could. */
-int lane_say(struct verbs *v);
+/* Sends the calls that are owed, makes the pairs that are due; how many. */
+int lane_work(struct verbs *v);
 /* The adapter is to move nothing more for this peer's windows. */
 void lane_forget(struct verbs_peer *p);
 /* Nobody is inside. */
