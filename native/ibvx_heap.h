@@ -7,7 +7,7 @@
  * Such memory has an address only inside a *region*, which the layer opens and closes: while one is open the collector waits.
  * So the library opens one only when a piece can be moved there and then, by the thread that waits for the message
  * itself, and closes it when that piece has been copied.  It waits for a peer in between only if that waits, too, for this message: 50 us until
- * it comes, 2 ms until it has copied (window.h).  What arrives while no region is open goes to memory of the library first, the *stage*.
+ * it comes, 2 ms (window_us) until it has copied (window.h).  What arrives while no region is open goes to memory of the library first, the *stage*.
  *
  * A non-blocking send can *lend* its memory: then whatever thread is inside the library opens the regions.
  *
@@ -85,5 +85,12 @@ int ibvx_heap_any(struct ibvx *ep, int count, const ibvx_req reqs[]);
  * eager packet, in the stream in front of whatever is sent later; 0: that cannot be done now (too long, no credit, no room, others
  * wait before it), and nothing has happened. */
 int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);
+
+/* Does the setting register_heap ask for ibvx_heap_register()? */
+bool ibvx_heap_registers(struct ibvx *ep);
+
+/* All memory that moves lies here, moves nowhere else, and stays mapped and backed by the same pages until the endpoint is closed: adapters
+ * may know it once and for all.  As ibvx_buffer_register(), but for the limits; there is no release. */
+int ibvx_heap_register(struct ibvx *ep, void *base, size_t bytes);
 
 #endif

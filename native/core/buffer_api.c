@@ -4,8 +4,9 @@
 
 #include "base/error.h"
 #include "core/api.h"
+#include "ibvx_heap.h"
 
-int ibvx_buffer_register(struct ibvx *ep, void *base, size_t bytes)
+static int buffer_keep(struct ibvx *ep, void *base, size_t bytes, bool whole)
 {
 	int rc;
 
@@ -17,10 +18,25 @@ int ibvx_buffer_register(struct ibvx *ep, void *base, size_t bytes)
 		struct transport *t = ep->transports[i];
 
 		if (t->ops->keep)
-			rc = t->ops->keep(t, base, bytes);
+			rc = t->ops->keep(t, base, bytes, whole);
 	}
 	core_unlock(ep);
 	return rc;
+}
+
+int ibvx_buffer_register(struct ibvx *ep, void *base, size_t bytes)
+{
+	return buffer_keep(ep, base, bytes, false);
+}
+
+bool ibvx_heap_registers(struct ibvx *ep)
+{
+	return settings_int(ep->settings, SETTING_REGISTER_HEAP);
+}
+
+int ibvx_heap_register(struct ibvx *ep, void *base, size_t bytes)
+{
+	return buffer_keep(ep, base, bytes, true);
 }
 
 int ibvx_buffer_release(struct ibvx *ep, void *base, size_t bytes)

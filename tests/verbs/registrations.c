@@ -67,8 +67,8 @@ static void test_kept(void **state)
 	struct regcache_entry *a, *b;
 
 	(void)state;
-	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER), 1);
-	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER), 1);
+	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER, false), 1);
+	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER, false), 1);
 	a = regcache_get(&c, memory[1] + 100, 50, READ);
 	regcache_put(&c, a);
 	assert_int_equal(adapter_registrations(), 1);
@@ -97,8 +97,8 @@ static void test_overlapping(void **state)
 	struct regcache_entry *e;
 
 	(void)state;
-	regcache_keep(&ranges, memory[2], BUFFER);
-	regcache_keep(&ranges, memory[2] + 1000, 1000);
+	regcache_keep(&ranges, memory[2], BUFFER, false);
+	regcache_keep(&ranges, memory[2] + 1000, 1000, false);
 	e = regcache_get(&c, memory[2] + 1500, 5000, READ); /* begins in both, is within the larger */
 	assert_ptr_equal(e->addr, memory[2]);
 	regcache_put(&c, e);
@@ -126,11 +126,11 @@ static void test_bounds(void **state)
 	struct regcache c = cache_of(&ranges);
 
 	(void)state;
-	assert_int_equal(regcache_keep(&none, memory[0], 10), -EFBIG);
-	assert_int_equal(regcache_keep(&ranges, memory[0], 11 * BUFFER), -EFBIG);
+	assert_int_equal(regcache_keep(&none, memory[0], 10, false), -EFBIG);
+	assert_int_equal(regcache_keep(&ranges, memory[0], 11 * BUFFER, false), -EFBIG);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(regcache_keep(&ranges, memory[i], BUFFER), 1);
-	assert_int_equal(regcache_keep(&ranges, memory[3], BUFFER), -ENOSPC);
+		assert_int_equal(regcache_keep(&ranges, memory[i], BUFFER, false), 1);
+	assert_int_equal(regcache_keep(&ranges, memory[3], BUFFER, false), -ENOSPC);
 	for (int i = 0; i < 3; i++)
 		touch(&c, i);
 	touch(&c, 0); /* 1 is the oldest now */
@@ -173,7 +173,7 @@ static void test_parts(void **state)
 	struct regcache_entry *e;
 
 	(void)state;
-	regcache_keep(&ranges, memory[0], BUFFER);
+	regcache_keep(&ranges, memory[0], BUFFER, false);
 	adapter_faults.fail_call = 1;
 	adapter_faults.fail_errno = EFAULT;
 	e = regcache_get(&c, memory[0] + 100, 1000, READ);
@@ -226,7 +226,7 @@ static void test_stale(void **state)
 		size_t len = 33000 + (size_t)round * 7 % 30000;
 
 		if (keep)
-			assert_int_equal(OPS.keep(p.side[0].t, from, BUFFER) + OPS.keep(p.side[1].t, to, BUFFER), 2);
+			assert_int_equal(OPS.keep(p.side[0].t, from, BUFFER, false) + OPS.keep(p.side[1].t, to, BUFFER, false), 2);
 		for (int again = 0; again < 2; again++) {
 			memset(from, round * 2 + again, len);
 			memset(to, ~(round * 2 + again), len);
@@ -240,7 +240,7 @@ static void test_stale(void **state)
 		assert_int_equal(adapter_remap(from, BUFFER) + adapter_remap(to, BUFFER), 0); /* nothing refers to them */
 	}
 	/* the double would tell: who frees what he has vouched for gets the old bytes */
-	OPS.keep(p.side[0].t, from, BUFFER);
+	OPS.keep(p.side[0].t, from, BUFFER, false);
 	memset(from, 1, BUFFER);
 	move(&p, from, to, BUFFER, false);
 	assert_int_equal(adapter_remap(from, BUFFER), 1);
@@ -278,7 +278,7 @@ static void test_counters(void **state)
 	pair_open(&p, NULL);
 	assert_true(pair_send_until(&p, 0, 1, 8));
 	pair_run(&p);
-	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER), 1);
+	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER, false), 1);
 	for (int i = 0; i < 10; i++)
 		move(&p, memory[0], memory[1], BUFFER, false);
 	assert_int_equal(counter(&p, 0, "verbs_registrations"), 1);
@@ -289,7 +289,7 @@ static void test_counters(void **state)
 	assert_int_equal(adapter_live(), 0);
 	adapter_reset();
 	pair_open(&p, off);
-	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER), -EFBIG);
+	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER, false), -EFBIG);
 	pair_close(&p);
 }
 

@@ -326,6 +326,48 @@ static void test_where_there_are_none(void **state)
 	}
 }
 
+/* Memory that is kept as a whole, before the device is opened or after: registered once, windows in it register nothing. */
+static void test_whole(void **state)
+{
+	static const char *const settings[] = {"verbs_windows=auto", "register_heap=1", "verbs_cache_bytes=8k", "verbs_cache_entries=1", NULL};
+
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		static struct shot s;
+		static char small[100];
+		struct pair p;
+		int registrations;
+
+		adapter_reset();
+		pair_open(&p, settings);
+		for (int r = 0; r < 2 && !late; r++)
+			assert_int_equal(OPS.keep(p.side[r].t, &s, sizeof(s), true), 1);
+		assert_true(pair_send_until(&p, 0, 1, 100));
+		pair_run(&p);
+		for (int r = 0; r < 2 && late; r++)
+			assert_int_equal(OPS.keep(p.side[r].t, &s, sizeof(s), true), 1);
+		registrations = adapter_registrations();
+		s = shot_of(&p, 0, 5);
+		assert_true(OPS.window->pays(p.side[0].t, 1, 100000));
+		shot_open_until(&s);
+		assert_int_equal(shot_claim(&s), 0);
+		assert_int_equal(adapter_registrations(), registrations);
+		assert_int_equal(shot_copy(&s), 0);
+		assert_true(shot_settle(&s, true));
+		shot_end(&s, TRANSPORT_REVOKE);
+		assert_memory_equal(s.in, s.out, BYTES);
+		assert_int_equal(adapter_registrations(), registrations);
+		/* the limits are for others, and it cannot be released */
+		assert_int_equal(OPS.keep(p.side[0].t, small, sizeof(small), false), 1);
+		assert_int_equal(OPS.keep(p.side[0].t, small, 10, false), -ENOSPC);
+		assert_int_equal(OPS.unkeep(p.side[0].t, &s, sizeof(s)), -EINVAL);
+		assert_int_equal(OPS.unkeep(p.side[0].t, small, sizeof(small)), 0);
+		assert_int_equal(adapter_registrations(), registrations);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
 /* The peer ends in the middle. */
 static void test_peer_ends(void **state)
 {
@@ -433,7 +475,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_taken),	     TEST(test_both_begin), TEST(test_sender_gives_up),	    TEST(test_receiver_gives_up),
 		TEST(test_broken_too_often), TEST(test_no_pair),    TEST(test_where_there_are_none), TEST(test_peer_ends),
-		TEST(test_any_order),
+		TEST(test_any_order),	     TEST(test_whole),
 	};
 
 	return cmocka_run_group_tests_name("windows", tests, NULL, NULL);

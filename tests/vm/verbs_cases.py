@@ -150,8 +150,10 @@ WINDOWS = "%s verbs_windows=always window_us=%d"
 case("windows-rxe", ONLY["rxe"] + ["--smp", "2"],
      jobs(["--ranks 2 --seeds 3 --threads psl=4k"], WINDOWS % (FORCED, 1000000)) +
      jobs(["--ranks 2 --seeds 1 --threads psl=4k"], WINDOWS % (FORCED, 50)) +
-     environment(WINDOWS % (FORCED, 1000000)) + "XXDEV_OPTIONS='-Xmx1g -Dxxdevtest.largest=2097152 -Dxxdevtest.windows=true'\n" +
-     "xxdev 2 xxdevtest.Messages\n", "vm", java=True)
+     "export JAVA_TOOL_OPTIONS=\"$JAVA_TOOL_OPTIONS -Xms300m -XX:+AlwaysPreTouch\"\n" + environment(WINDOWS % (FORCED, 1000000)) +
+     "XXDEV_OPTIONS='-Dxxdevtest.largest=2097152 -Dxxdevtest.windows=true'\nxxdev 2 xxdevtest.Messages\n"
+     "XXDEV_OPTIONS=\"$XXDEV_OPTIONS -Dxxdevtest.registered=true -Dibvdev.register_heap=1 -Dibvdev.verbs_windows=auto\"\nxxdev 2 xxdevtest.Messages\n"
+     "xxdev 2 xxdevtest.Collected torture\n", "vm", java=True)
 
 # --- two guests, two ranks each: shm inside, Verbs between ---
 

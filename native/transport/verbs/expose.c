@@ -136,11 +136,30 @@ void verbs_unexpose(struct transport *t, int peer, uint64_t cookie)
 	}
 }
 
-int verbs_keep(struct transport *t, void *base, size_t bytes)
+void expose_whole(struct verbs_device *d)
+{
+	const char *name = d->context->device->name;
+
+	for (uint32_t i = 0; i < d->verbs->ranges.count; i++) {
+		struct regcache_range *k = &d->verbs->ranges.range[i];
+
+		/* never given back: its registration is in use as long as the device is open */
+		if (k->whole && regcache_get(&d->regs, k->base, k->bytes, IBV_ACCESS_REMOTE_READ))
+			log_info(d->verbs->env.log, "verbs: %zu bytes at %p are registered on %s", k->bytes, (void *)k->base, name);
+		else if (k->whole)
+			log_warn(d->verbs->env.log, "verbs: %zu bytes at %p cannot be registered on %s as a whole (%s): parts of them are, message by message; "
+				 "does \"ulimit -l\" allow twice as much?", k->bytes, (void *)k->base, name, strerror(errno));
+	}
+}
+
+int verbs_keep(struct transport *t, void *base, size_t bytes, bool whole)
 {
 	struct verbs *v = (struct verbs *)t;
+	int rc = v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes, whole) : 0;
 
-	return v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes) : 0;
+	for (struct verbs_device *d = atomic_load(&v->devices); rc > 0 && whole && d; d = atomic_load(&d->next))
+		expose_whole(d);
+	return rc;
 }
 
 int verbs_unkeep(struct transport *t, const void *base, size_t bytes)

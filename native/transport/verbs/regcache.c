@@ -51,29 +51,42 @@ static int ranges_grow(struct regcache_ranges *r)
 	return 0;
 }
 
-int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes)
+/* Is there room for one more by the limits? 0, or -errno with text. */
+static int ranges_admit(const struct regcache_ranges *r, size_t bytes)
+{
+	uint32_t count = r->count - r->wholes;
+
+	if (bytes > r->bytes_max || r->count_max == 0)
+		return error_set(-EFBIG, "a buffer of %zu bytes is more than verbs_cache_bytes (%llu) and verbs_cache_entries (%u) allow", bytes,
+				 (unsigned long long)r->bytes_max, r->count_max);
+	if (count >= r->count_max || bytes > r->bytes_max - r->bytes)
+		return error_set(-ENOSPC, "%u buffers of %llu bytes are kept registered, and one of %zu more would be too many: "
+				 "release some, or raise verbs_cache_entries or verbs_cache_bytes", count,
+				 (unsigned long long)r->bytes, bytes);
+	return 0;
+}
+
+int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes, bool whole)
 {
 	struct regcache_range *known = ranges_find(r, base, bytes);
 	uint32_t at;
+	int rc;
 
 	if (known) {
 		known->holds++;
 		return 1;
 	}
-	if (bytes > r->bytes_max || r->count_max == 0)
-		return error_set(-EFBIG, "a buffer of %zu bytes is more than verbs_cache_bytes (%llu) and verbs_cache_entries (%u) allow", bytes,
-				 (unsigned long long)r->bytes_max, r->count_max);
-	if (r->count >= r->count_max || bytes > r->bytes_max - r->bytes)
-		return error_set(-ENOSPC, "%u buffers of %llu bytes are kept registered, and one of %zu more would be too many: "
-				 "release some, or raise verbs_cache_entries or verbs_cache_bytes", r->count,
-				 (unsigned long long)r->bytes, bytes);
+	rc = whole ? 0 : ranges_admit(r, bytes);
+	if (rc < 0)
+		return rc;
 	if (ranges_grow(r) < 0)
 		return -ENOMEM;
 	at = ranges_upto(r, base);
 	memmove(r->range + at + 1, r->range + at, (r->count - at) * sizeof(*r->range));
-	r->range[at] = (struct regcache_range){.base = base, .bytes = bytes, .holds = 1};
+	r->range[at] = (struct regcache_range){.base = base, .bytes = bytes, .holds = 1, .whole = whole};
 	r->count++;
-	r->bytes += bytes;
+	r->wholes += whole;
+	r->bytes += whole ? 0 : bytes;
 	return 1;
 }
 
@@ -81,7 +94,7 @@ int regcache_unkeep(struct regcache_ranges *r, const void *base, size_t bytes)
 {
 	struct regcache_range *known = ranges_find(r, base, bytes);
 
-	if (!known)
+	if (!known || known->whole)
 		return error_set(-EINVAL, "no buffer of %zu bytes is registered at %p", bytes, base);
 	if (--known->holds > 0)
 		return 0;

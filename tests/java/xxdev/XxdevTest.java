@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package xxdevtest;
 
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import harness.EveryMode;
@@ -38,6 +39,29 @@ final class XxdevTest {
 	void messagesWithOneCopy(Mode mode) {
 		boolean windows = mode != Mode.CHECK_JNI && Runtime.getRuntime().availableProcessors() > 1;
 		finishes(job(mode, 2, Messages.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000").option("-Dxxdevtest.windows=" + windows));
+	}
+
+	/** A heap that stays where it is, as an adapter could be told once and for all. */
+	@EveryMode
+	void registeredHeap(Mode mode) {
+		for (String collector : new String[] {"Serial", "Parallel", "G1"})
+			finishes(registering(mode).heap("200m").option("-Xms200m").option("-XX:+AlwaysPreTouch").collector("-XX:+Use" + collector + "GC")
+				.option("-XX:-UseAdaptiveSizePolicy"));
+	}
+
+	/** One that does not is refused, with all that would have to change. */
+	@EveryMode
+	void heapThatMoves(Mode mode) {
+		Result result = registering(mode).heap("200m").option("-Xms100m").collector("-XX:+UseParallelGC").run();
+		for (int rank = 0; rank < 2; rank++) {
+			assertNotEquals(0, result.exitCode(rank), result.toString());
+			for (String word : new String[] {"between 104857600 and 209715200 bytes", "-XX:+AlwaysPreTouch", "-XX:-UseAdaptiveSizePolicy", "without register_heap"})
+				assertTrue(result.stderr(rank).contains(word), result.toString());
+		}
+	}
+
+	private static Job registering(Mode mode) {
+		return job(mode, 2, Messages.class).option("-Dibvdev.register_heap=1").option("-Dxxdevtest.largest=100000");
 	}
 
 	@EveryMode
