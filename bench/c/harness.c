@@ -291,7 +291,16 @@ static char *new_buffer(size_t bytes, int fill)
 	return buffer;
 }
 
-/* Blocks of all ranks for the collective operations, one message for the others. */
+/* Messages for which an operation needs room: blocks of all ranks for the collective operations, those under way for the windowed, one for the others. */
+static size_t room_messages(const struct layer *layer, const struct op_plan *plan)
+{
+	int most = op_kinds[plan->op].of_all ? layer->size : 1;
+
+	for (int i = 0; i < plan->param_count && op_kinds[plan->op].windowed; i++)
+		most = plan->params[i] > most ? plan->params[i] : most;
+	return (size_t)most;
+}
+
 static size_t room(const struct layer *layer, const struct options *options)
 {
 	size_t largest = STAGE_PATH_BYTES;
@@ -300,7 +309,7 @@ static size_t room(const struct layer *layer, const struct options *options)
 		const struct op_plan *plan = &options->plans[i];
 
 		for (int s = 0; s < plan->size_count; s++) {
-			size_t bytes = plan->sizes[s] * (op_kinds[plan->op].of_all ? (size_t)layer->size : 1);
+			size_t bytes = harness_stride(plan->sizes[s]) * room_messages(layer, plan);
 
 			largest = bytes > largest ? bytes : largest;
 		}

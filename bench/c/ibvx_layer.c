@@ -60,12 +60,15 @@ static int wait_all(struct ibvx *ep, ibvx_req *requests, int count)
 static int stream(struct layer *layer, const struct stage_command *command, int other, bool sends)
 {
 	struct ibvx *ep = self_of(layer)->ep;
-	struct ibvx_sbuf out = {.head = layer->out, .head_bytes = command->bytes}, empty = {0};
-	struct ibvx_rbuf in = {.base = layer->in, .capacity_bytes = command->bytes}, nothing = {0};
+	struct ibvx_sbuf empty = {0};
+	struct ibvx_rbuf nothing = {0};
 	ibvx_req requests[OPS_MAX_WINDOW];
 
 	for (int64_t i = 0; i < command->iterations; i++) {
 		for (int k = 0; k < command->param; k++) {
+			struct ibvx_sbuf out = {.head = harness_slot(layer->out, command, k), .head_bytes = command->bytes};
+			struct ibvx_rbuf in = {.base = harness_slot(layer->in, command, k), .capacity_bytes = command->bytes};
+
 			if ((sends ? ibvx_isend(ep, &out, other, TAG, CONTEXT, &requests[k])
 				   : ibvx_irecv(ep, &in, other, TAG, CONTEXT, &requests[k])) < 0)
 				return failed(sends ? "isend" : "irecv");
@@ -94,17 +97,19 @@ static int pairs(struct layer *layer, const struct stage_command *command)
 static int bibandwidth(struct layer *layer, const struct stage_command *command)
 {
 	struct ibvx *ep = self_of(layer)->ep;
-	struct ibvx_sbuf out = {.head = layer->out, .head_bytes = command->bytes};
-	struct ibvx_rbuf in = {.base = layer->in, .capacity_bytes = command->bytes};
 	ibvx_req requests[2 * OPS_MAX_WINDOW];
 	int other = 1 - layer->rank, window = command->param;
 
 	for (int64_t i = 0; i < command->iterations; i++) {
 		for (int k = 0; k < window; k++) {
+			struct ibvx_rbuf in = {.base = harness_slot(layer->in, command, k), .capacity_bytes = command->bytes};
+
 			if (ibvx_irecv(ep, &in, other, TAG, CONTEXT, &requests[k]) < 0)
 				return failed("irecv");
 		}
 		for (int k = 0; k < window; k++) {
+			struct ibvx_sbuf out = {.head = harness_slot(layer->out, command, k), .head_bytes = command->bytes};
+
 			if (ibvx_isend(ep, &out, other, TAG, CONTEXT, &requests[window + k]) < 0)
 				return failed("isend");
 		}

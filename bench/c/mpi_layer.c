@@ -41,9 +41,9 @@ static void stream(struct layer *layer, const struct stage_command *command, int
 	for (int64_t i = 0; i < command->iterations; i++) {
 		for (int k = 0; k < command->param; k++) {
 			if (sends)
-				MPI_Isend(layer->out, n, MPI_BYTE, other, TAG, WORLD, &requests[k]);
+				MPI_Isend(harness_slot(layer->out, command, k), n, MPI_BYTE, other, TAG, WORLD, &requests[k]);
 			else
-				MPI_Irecv(layer->in, n, MPI_BYTE, other, TAG, WORLD, &requests[k]);
+				MPI_Irecv(harness_slot(layer->in, command, k), n, MPI_BYTE, other, TAG, WORLD, &requests[k]);
 		}
 		MPI_Waitall(command->param, requests, MPI_STATUSES_IGNORE);
 		if (sends)
@@ -73,9 +73,9 @@ static int bibandwidth(struct layer *layer, const struct stage_command *command)
 
 	for (int64_t i = 0; i < command->iterations; i++) {
 		for (int k = 0; k < window; k++)
-			MPI_Irecv(layer->in, n, MPI_BYTE, other, TAG, WORLD, &requests[k]);
+			MPI_Irecv(harness_slot(layer->in, command, k), n, MPI_BYTE, other, TAG, WORLD, &requests[k]);
 		for (int k = 0; k < window; k++)
-			MPI_Isend(layer->out, n, MPI_BYTE, other, TAG, WORLD, &requests[window + k]);
+			MPI_Isend(harness_slot(layer->out, command, k), n, MPI_BYTE, other, TAG, WORLD, &requests[window + k]);
 		MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
 	}
 	return 0;

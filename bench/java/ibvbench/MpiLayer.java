@@ -16,6 +16,8 @@ final class MpiLayer implements Layer {
 	private final MpiOps ops;
 	private byte[] out;
 	private byte[] in;
+	private byte[][] outs;
+	private byte[][] ins;
 	private int bytes;
 	private Request[] requests;
 
@@ -51,8 +53,10 @@ final class MpiLayer implements Layer {
 	@Override
 	public void prepare(int messageBytes, int window) {
 		bytes = messageBytes;
-		out = new byte[bytes];
-		in = new byte[bytes];
+		outs = new byte[window][bytes];
+		ins = new byte[window][bytes];
+		out = outs[0];
+		in = ins[0];
 		requests = new Request[window];
 	}
 
@@ -69,7 +73,7 @@ final class MpiLayer implements Layer {
 	@Override
 	public void sendMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = world.Isend(out, 0, bytes, MPI.BYTE, 1 - rank, TAG);
+			requests[i] = world.Isend(outs[i], 0, bytes, MPI.BYTE, 1 - rank, TAG);
 		MpiOps.finish(requests);
 		world.Recv(in, 0, 0, MPI.BYTE, 1 - rank, ANSWER_TAG);
 	}
@@ -77,7 +81,7 @@ final class MpiLayer implements Layer {
 	@Override
 	public void recvMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = world.Irecv(in, 0, bytes, MPI.BYTE, 1 - rank, TAG);
+			requests[i] = world.Irecv(ins[i], 0, bytes, MPI.BYTE, 1 - rank, TAG);
 		MpiOps.finish(requests);
 		world.Send(out, 0, 0, MPI.BYTE, 1 - rank, ANSWER_TAG);
 	}

@@ -18,6 +18,8 @@ final class XxdevLayer implements Layer {
 	private final byte[] answer = {};
 	private Object out;
 	private Object in;
+	private Object[] outs;
+	private Object[] ins;
 	private Request[] requests;
 
 	XxdevLayer(String[] args) {
@@ -40,8 +42,14 @@ final class XxdevLayer implements Layer {
 
 	@Override
 	public void prepare(int bytes, int window) {
-		out = message(bytes);
-		in = message(bytes);
+		outs = new Object[window];
+		ins = new Object[window];
+		for (int i = 0; i < window; i++) {
+			outs[i] = message(bytes);
+			ins[i] = message(bytes);
+		}
+		out = outs[0];
+		in = ins[0];
 		requests = new Request[window];
 	}
 
@@ -58,7 +66,7 @@ final class XxdevLayer implements Layer {
 	@Override
 	public void sendMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = device.isend(out, other, TAG, CONTEXT);
+			requests[i] = device.isend(outs[i], other, TAG, CONTEXT);
 		finishAll();
 		device.recv(answer, other, TAG, CONTEXT);
 	}
@@ -66,7 +74,7 @@ final class XxdevLayer implements Layer {
 	@Override
 	public void recvMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = device.irecv(in, other, TAG, CONTEXT);
+			requests[i] = device.irecv(ins[i], other, TAG, CONTEXT);
 		finishAll();
 		device.send(answer, other, TAG, CONTEXT);
 	}

@@ -13,6 +13,8 @@ public final class NativesLayer implements Layer {
 	private final int rank;
 	private ByteBuffer out;
 	private ByteBuffer in;
+	private ByteBuffer[] outs;
+	private ByteBuffer[] ins;
 	private int bytes;
 	private long[] requests;
 
@@ -46,11 +48,20 @@ public final class NativesLayer implements Layer {
 		return rank;
 	}
 
+	private ByteBuffer[] buffers(int count) {
+		ByteBuffer[] buffers = new ByteBuffer[count];
+		for (int i = 0; i < count; i++)
+			buffers[i] = ByteBuffer.allocateDirect(bytes + 1);
+		return buffers;
+	}
+
 	@Override
 	public void prepare(int messageBytes, int window) {
 		bytes = messageBytes;
-		out = ByteBuffer.allocateDirect(bytes + 1);
-		in = ByteBuffer.allocateDirect(bytes + 1);
+		outs = buffers(window);
+		ins = buffers(window);
+		out = outs[0];
+		in = ins[0];
 		requests = new long[window];
 	}
 
@@ -67,7 +78,7 @@ public final class NativesLayer implements Layer {
 	@Override
 	public void sendMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = Native.isend(endpoint, out, 0, bytes, 0, 0, 0, 1 - rank, TAG, CONTEXT);
+			requests[i] = Native.isend(endpoint, outs[i], 0, bytes, 0, 0, 0, 1 - rank, TAG, CONTEXT);
 		finishAll();
 		check("recv", Native.recv(endpoint, in, 0, 0, 1 - rank, TAG, CONTEXT, 0));
 	}
@@ -75,7 +86,7 @@ public final class NativesLayer implements Layer {
 	@Override
 	public void recvMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = Native.irecv(endpoint, in, 0, bytes, 1 - rank, TAG, CONTEXT);
+			requests[i] = Native.irecv(endpoint, ins[i], 0, bytes, 1 - rank, TAG, CONTEXT);
 		finishAll();
 		check("send", Native.send(endpoint, out, 0, 0, 0, null, 1 - rank, TAG, CONTEXT));
 	}
