@@ -32,7 +32,7 @@ struct ibvx_heap {
 	/* The library's. */
 	bool wanted;
 	struct ibvx_heap *next;
-	/* A receive: so many bytes may be taken from the sender's memory, this describes them. */
+	/* A receive: so many bytes may be taken from the sender's memory, this describes them.  A send: so many are offered, and not answered yet. */
 	size_t window_bytes;
 	uint64_t window[2];
 	/* After a receive: what has still to be brought to its place: rest_bytes from stage + rest_at to the place's

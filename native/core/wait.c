@@ -14,7 +14,6 @@
 #include "core/peer.h"
 
 /* Packets per transport and poll; what one holding of the lock delivers at most. */
-#define WAIT_BUDGET 32
 /* Turns of the spin loop between two looks at the clock. */
 #define WAIT_SPINS 64
 #define WAIT_IDLE_TESTS 32u
@@ -55,7 +54,7 @@ int wait_progress(struct ibvx *ep)
 
 	if (ep->aborted) /* callers may have taken their buffers away */
 		return 0;
-	events = wait_poll(ep, WAIT_BUDGET);
+	events = wait_poll(ep, TRANSPORT_BUDGET);
 	return events + wait_flush(ep);
 }
 

@@ -16,6 +16,9 @@
 
 /* Looks at a window between two looks at the clock. */
 #define WINDOW_LOOKS 32
+/* Packets taken in at a time while a region is open. */
+#define WINDOW_BUDGET 4
+static_assert(WINDOW_BUDGET < TRANSPORT_BUDGET, "a collector may wait");
 
 static_assert(sizeof(((struct ibvx_heap *)0)->window) == WIRE_WINDOW_BYTES, "a description fits");
 
@@ -112,20 +115,18 @@ static bool window_answered(const struct request *r)
 	return !r->place->window_bytes || (r->state == REQ_STREAMING && !r->windows);
 }
 
-/* The answer comes as a packet: takes in what arrives until then, the lock released between two looks. */
+/* The answer comes as a packet: takes in what arrives until then, the lock released after each look. */
 static void window_listen(struct ibvx *ep, const struct request *r)
 {
 	int64_t end_ns = clock_now_ns() + ep->window_claimed_ns;
 
 	while (r->state == REQ_STREAMING && !window_answered(r) && !ep->aborted) {
-		int events = wait_progress(ep);
+		int events = wait_poll(ep, WINDOW_BUDGET);
 
 		if (clock_now_ns() >= end_ns)
 			return;
-		if (events > 0)
-			continue;
 		core_unlock(ep);
-		for (int i = 0; i < WINDOW_LOOKS && !wait_ready(ep); i++)
+		for (int i = 0; events == 0 && i < WINDOW_LOOKS && !wait_ready(ep); i++)
 			cpu_relax();
 		core_lock(ep);
 	}
@@ -135,15 +136,16 @@ static void window_listen(struct ibvx *ep, const struct request *r)
 static void window_push_told(struct ibvx *ep, struct request *r)
 {
 	struct peer *p = r->peer;
-	bool answered;
+	bool taken;
 
 	window_listen(ep, r);
-	answered = window_answered(r);
-	window_ops(p)->end(p->transport, p->rank, answered ? TRANSPORT_REVOKE : TRANSPORT_ABANDON);
-	if (answered && !r->place->window_bytes)
+	taken = !r->place->window_bytes;
+	/* refused: its read may have been given up there and go on here */
+	window_ops(p)->end(p->transport, p->rank, taken ? TRANSPORT_TAKEN : TRANSPORT_ABANDON);
+	if (taken)
 		return;
 	p->windows_missed++;
-	if (answered)
+	if (window_answered(r))
 		r->place->window_bytes = 0;
 	else if (r->state == REQ_STREAMING)
 		send_await_cts(r);
@@ -179,9 +181,10 @@ bool window_taken(struct request *r, uint64_t at)
 	r->place->window_bytes = 0;
 	r->at = at;
 	p->windows++;
+	p->windows_missed -= r->state == REQ_WAIT_CTS; /* it was given up, but not missed */
 	if (r->state == REQ_STREAMING || at == request_total(r))
 		send_streamed(r);
-	else /* it was given up before */
+	else
 		send_stream_start(r);
 	return true;
 }

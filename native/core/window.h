@@ -17,8 +17,8 @@
 
 /* Most bytes of one window: how long its copy lasts, some tens of microseconds. */
 #define WINDOW_BYTES (512u << 10)
-/* How long one is offered: a receiver that waits comes within one or two microseconds, if its collector lets it.  To who has claimed it, and may
- * have lost its processor, it is left for the setting window_us, from the offer on. */
+/* How long one is offered whose claim can be seen: a receiver that waits comes within one or two microseconds, if its collector lets it.  To who has claimed it, and may
+ * have lost its processor, it is left for the setting window_us, from the offer on; so is one whose claim cannot be seen. */
 #define WINDOW_OFFER_NS 50000
 /* The thread of r, a rendezvous, is in the library with its memory at hand, and windows would pay. */
 bool window_waits(const struct request *r);

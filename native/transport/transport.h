@@ -9,7 +9,7 @@
  *
  * Every open transport begins with `const struct transport_ops *ops` (struct transport below).
  *
- * Locking: the core calls every function but ready(), ring() and describe() with its
+ * Locking: the core calls every function but ready(), ring(), describe() and some of a window with its
  * lock held; upcalls (struct transport_sink) happen only inside poll(), on the
  * calling thread, with the lock held.  ready() and ring() are called without it.
  *
@@ -117,20 +117,20 @@ struct transport_env {
  *                                       claimed --end(ABANDON)---> abandoned --settle--> closed
  *
  * Where the two sides see one word (`seen`) the states are in it.  Where they do not, the core carries the receiver's answer (WIRE_TAKEN, WIRE_CTS), and the
- * two ends go their own ways: the sender's is offered until end(REVOKE), after the answer, or end(ABANDON), without one; the receiver's is claimed until settle(). */
-enum transport_window_end { TRANSPORT_LOOK, TRANSPORT_REVOKE, TRANSPORT_ABANDON };
+ * two ends go their own ways: the sender's is offered until end(TAKEN), when the answer says so, or end(ABANDON); the receiver's is claimed until settle(). */
+enum transport_window_end { TRANSPORT_LOOK, TRANSPORT_REVOKE, TRANSPORT_ABANDON, TRANSPORT_TAKEN };
 struct transport_window {
 	bool seen;
 	/* Are they worth being asked for, for a message of this many bytes? */
 	bool (*pays)(const struct transport *t, int peer, size_t bytes);
 	/* Sender, with the lock.  Writes the description, WIRE_WINDOW_BYTES.  0; -EBUSY: one is open to this peer; another -errno: not now (text set). */
 	int (*open)(struct transport *t, int peer, const void *base, size_t bytes, void *desc);
-	/* Sender, the thread that opened it.  When it has closed, nobody reads the memory any more.
+	/* Sender, the thread that opened it.  When it has closed, nobody uses what may still be read of the memory; after ABANDON nobody reads it.
 	 * seen, without the lock: -EAGAIN: offered, or claimed.  1: taken, and 0: offered in vain (only with
 	 * REVOKE and ABANDON): closed.  -EIO: it was claimed, but refused, or (ABANDON) given up: whoever claimed it will settle it.
-	 * Otherwise, with the lock: REVOKE 0, ABANDON -EIO. */
+	 * Otherwise, with the lock: TAKEN 0, ABANDON -EIO. */
 	int (*end)(struct transport *t, int peer, enum transport_window_end how);
-	/* Receiver, with the lock: the window that is described does not close before settle(), though its memory may go (ABANDON). `to`: for
+	/* Receiver, with the lock: the window that is described (if seen) does not close before settle(), though its memory may go (ABANDON). `to`: for
 	 * copy(). 0 or -errno. */
 	int (*claim)(struct transport *t, int peer, const void *desc, void *to, size_t bytes);
 	/* Receiver, without the lock, the thread that claimed it: copies from the start of it; bounded in time. When it returns nobody writes to `to`. 0 or -errno (text set). */
@@ -139,6 +139,9 @@ struct transport_window {
 	 * copied does not count. */
 	bool (*settle)(struct transport *t, int peer, const void *desc, bool taken);
 };
+
+/* What poll() is called with where there is time. */
+#define TRANSPORT_BUDGET 32
 
 struct transport_ops {
 	const char *name;
@@ -190,7 +193,7 @@ struct transport_ops {
 		    const void *body, size_t body_bytes);
 
 	/* Delivers what has arrived, up to about `budget` packets, by upcalls.  Returns how
-	 * many events there were. */
+	 * many events there were.  With less than TRANSPORT_BUDGET the caller may hold up a collector: what takes time is left for another poll. */
 	int (*poll)(struct transport *t, int budget);
 	/* Hint without the lock: might poll() find something?  May err to either side for a moment. */
 	bool (*ready)(const struct transport *t);

@@ -153,10 +153,10 @@ static int told_end(struct transport *base, int peer, enum transport_window_end 
 	fake_enter(t, "window end");
 	seen = atomic_load(&l->window);
 	number = seen >> 3;
+	if (how != TRANSPORT_ABANDON && (how != TRANSPORT_TAKEN || (seen & 7) != FAKE_TAKEN))
+		fabric_violate(t->f, "rank %d: a window in state %u is closed as taken", t->rank, seen & 7);
 	switch ((enum fake_window_state)(seen & 7)) {
 	case FAKE_CLAIMED:
-		if (how != TRANSPORT_ABANDON)
-			fabric_violate(t->f, "rank %d closes a window that is still being read", t->rank);
 		atomic_store(&l->window, window_word(number, FAKE_ABANDONED));
 		break;
 	case FAKE_OFFERED:

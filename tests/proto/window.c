@@ -386,25 +386,35 @@ static void answered_late(void **state)
 /* An answer to a window that is not open, or of another length, breaks the peer. */
 static void nonsense_taken(void **state)
 {
-	static const uint64_t upto[] = { 0, 1, 60000, BYTES };
+	static const uint64_t upto[] = { 0, 1, WINDOW_BYTES - 1, WINDOW_BYTES + 1, BYTES };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(upto) / sizeof(upto[0]); i++) {
+	for (size_t i = 0; i < 2 * sizeof(upto) / sizeof(upto[0]); i++) {
+		bool open = i % 2;
 		struct wire_hdr hdr = { .kind = WIRE_TAKEN };
-		struct caller from;
+		struct caller from, to;
 		struct world w;
 
 		begin(&w, windowed(calm(2, 4096), LONG_NS), "spin_us=0", "yield_us=0", "psl=4000", "fault_scope=peer", NULL);
-		fabric_clock_start(w.fabric, 50);
-		call(&from, &w, 1, true, 0, 5, BYTES);
-		while (fabric_sent(w.fabric, 1, 0, WIRE_RTS) == 0)
-			usleep(100);
-		hdr.ctl = (struct wire_ctl){ .id = 1u << 24, .offset = upto[i] };
+		if (open) {
+			begin_window(&w, &from, &to);
+		} else {
+			fabric_clock_start(w.fabric, 50);
+			call(&from, &w, 1, true, 0, 5, BYTES);
+			while (fabric_sent(w.fabric, 1, 0, WIRE_RTS) == 0)
+				usleep(100);
+		}
+		hdr.ctl = (struct wire_ctl){ .id = 1u << 24, .offset = upto[i / 2] };
 		assert_int_equal(fabric_inject(w.fabric, 0, 1, &hdr, ""), 0);
 		assert_int_equal(ended(&from), -EPROTO);
 		caller_free(&from);
+		fabric_hold_windows(w.fabric, false);
 		ibvx_abort(w.ep[0]);
 		w.ep[0] = NULL;
+		if (open) {
+			assert_int_equal(ended(&to), -ESHUTDOWN);
+			caller_free(&to);
+		}
 		end(&w);
 	}
 }

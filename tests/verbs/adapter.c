@@ -53,6 +53,9 @@ struct fake_qp {
 	bool error;
 	uint32_t room, outstanding, max_inline;
 	struct queue held;
+	bool moving;               /* adapter_faults.hold_moves: this read is under way */
+	struct ibv_send_wr read;
+	struct ibv_sge read_sge;
 	struct {
 		uint32_t len;
 		unsigned char bytes[8192];
@@ -599,6 +602,12 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 	} else if (adapter_faults.next_send) {
 		wc.status = adapter_faults.next_send;
 		adapter_faults.next_send = IBV_WC_SUCCESS;
+	} else if (wr->opcode == IBV_WR_RDMA_READ && adapter_faults.hold_moves) {
+		q->moving = true;
+		q->read = *wr;
+		q->read_sge = *wr->sg_list;
+		q->read.sg_list = &q->read_sge;
+		return 0;
 	} else if (wr->opcode != IBV_WR_SEND) {
 		wc.status = move(wr);
 	} else if (!arrive(to, (const void *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length)) {
@@ -618,9 +627,26 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 	return 0;
 }
 
+/* The read that is under way goes on, as long as both its ends are what they were. */
+static void read_on(struct fake_qp *q)
+{
+	const struct fake_qp *to = q->moving ? qp_other(q) : NULL;
+	struct ibv_wc wc = {.wr_id = q->read.wr_id, .qp_num = q->qp.qp_num};
+
+	if (q->moving && !q->error) {
+		wc.status = to && !to->error && to->dest == q->qp.qp_num ? move(&q->read) : IBV_WC_RETRY_EXC_ERR;
+		complete(q->qp.send_cq, &wc);
+	}
+	q->moving = false;
+}
+
 void adapter_release(void)
 {
-	adapter_faults.hold_sends = false;
+	adapter_faults.hold_sends = adapter_faults.hold_moves = false;
+	for (int i = 0; i < qp_count; i++) {
+		if (qps[i])
+			read_on(qps[i]);
+	}
 	for (int i = 0; i < qp_count; i++) {
 		for (int k = 0; qps[i] && k < qps[i]->held.count; k++)
 			complete(qps[i]->qp.send_cq, &qps[i]->held.wc[k]);
@@ -668,6 +694,8 @@ static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 		qp_fail(q);
 		return 0;
 	}
+	if (a->qp_state == IBV_QPS_RESET && adapter_faults.no_reset)
+		return EIO;
 	if (a->qp_state == IBV_QPS_RESET) { /* what was under way is gone without a completion */
 		q->state = IBV_QPS_RESET;
 		q->error = true;

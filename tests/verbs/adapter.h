@@ -22,6 +22,8 @@ struct adapter_faults {
 	const char *failed;        /* the name of the call that failed */
 	int refuse_reg;            /* registrations that fail with ENOMEM from now on */
 	bool hold_sends;           /* successful sends complete only at adapter_release() */
+	bool hold_moves;           /* reads happen, and complete, only at adapter_release(): unless their queue pair is reset before */
+	bool no_reset;             /* a queue pair cannot be reset */
 	int post_error;            /* post_send returns this */
 	bool no_srq, iwarp;
 	bool paging;               /* on-demand paging is offered */
@@ -39,7 +41,7 @@ extern struct adapter_faults adapter_faults;
 void adapter_reset(void);
 /* Objects that were created and not destroyed. */
 int adapter_live(void);
-/* Held sends complete. */
+/* Held sends complete, held reads happen. */
 void adapter_release(void);
 /* An asynchronous event of the device. */
 void adapter_async(enum ibv_event_type type);

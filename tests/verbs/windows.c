@@ -23,7 +23,7 @@ struct shot {
 	int from;
 	unsigned char out[BYTES], in[BYTES];
 	uint64_t desc[2];
-	bool open, claimed;
+	bool open, offered, claimed;
 };
 
 static const char *const always[] = {"verbs_windows=always", "window_us=1000", "verbs_get_min=1k", NULL};
@@ -45,9 +45,15 @@ static int teardown(void **state)
 	return adapter_live() ? -1 : 0;
 }
 
+/* Where shots lie: kept as a whole, nothing but the pair's reset cuts an adapter off; else they are registered each time. */
+static struct shot shots[2];
+static bool whole;
+
 static void connected(struct pair *p, const char *const *settings)
 {
 	pair_open(p, settings);
+	for (int r = 0; r < 2 && whole; r++)
+		assert_int_equal(OPS.keep(p->side[r].t, shots, sizeof(shots), true), 1);
 	assert_true(pair_send_until(p, 0, 1, 100));
 	pair_run(p);
 }
@@ -65,6 +71,7 @@ static int shot_open(struct shot *s)
 	int rc = OPS.window->open(s->p->side[s->from].t, 1 - s->from, s->out, BYTES, s->desc);
 
 	s->open = rc == 0;
+	s->offered = s->offered || rc == 0;
 	return rc;
 }
 
@@ -115,7 +122,7 @@ static void shot_works(struct pair *p, int from, unsigned char fill)
 	assert_int_equal(shot_claim(&s), 0);
 	assert_int_equal(shot_copy(&s), 0);
 	assert_true(shot_settle(&s, true));
-	assert_int_equal(shot_end(&s, TRANSPORT_REVOKE), 0);
+	assert_int_equal(shot_end(&s, TRANSPORT_TAKEN), 0);
 	assert_memory_equal(s.in, s.out, BYTES);
 	pair_run(p);
 }
@@ -173,7 +180,7 @@ static void test_both_begin(void **state)
 		for (int i = 0; i < steps; i++)
 			side_step(&p.side[i % 2]);
 		if (shot_open(&b) == 0) /* theirs had come */
-			shot_end(&b, TRANSPORT_REVOKE);
+			shot_end(&b, TRANSPORT_TAKEN);
 		pair_run(&p);
 		shot_works(&p, 0, 3);
 		shot_works(&p, 1, 4);
@@ -187,30 +194,30 @@ static void test_sender_gives_up(void **state)
 	(void)state;
 	for (int when = 0; when < 3; when++)
 		for (int from = 0; from < 2; from++) {
+			struct shot *s = &shots[from];
 			struct pair p;
-			struct shot s;
 			int registrations, rc;
 
 			adapter_reset();
 			connected(&p, always);
 			registrations = adapter_registrations();
-			s = shot_of(&p, from, 7);
-			shot_open_until(&s);
+			*s = shot_of(&p, from, 7);
+			shot_open_until(s);
 			if (when >= 1)
-				assert_int_equal(shot_claim(&s), 0);
+				assert_int_equal(shot_claim(s), 0);
 			if (when == 2)
-				assert_int_equal(shot_copy(&s), 0);
-			assert_int_equal(shot_end(&s, TRANSPORT_ABANDON), -EIO);
+				assert_int_equal(shot_copy(s), 0);
+			assert_int_equal(shot_end(s, TRANSPORT_ABANDON), -EIO);
+			if (when == 1) { /* at once, before the other side hears of it */
+				rc = shot_copy(s);
+				assert_true(rc < 0 && rc != -EPERM && rc != -ENOSYS);
+				assert_int_equal(s->in[0], 0);
+			}
 			pair_run(&p);
 			if (when == 0)
-				assert_int_equal(shot_claim(&s), -ECANCELED);
-			if (when == 1) {
-				rc = shot_copy(&s);
-				assert_true(rc < 0 && rc != -EPERM && rc != -ENOSYS);
-				assert_int_equal(s.in[0], 0);
-			}
+				assert_int_equal(shot_claim(s), -ECANCELED);
 			if (when >= 1)
-				assert_int_equal(shot_settle(&s, when == 2), when == 2); /* what was copied counts */
+				assert_int_equal(shot_settle(s, when == 2), when == 2); /* what was copied counts */
 			pair_run(&p);
 			shot_works(&p, from, 8);
 			shot_works(&p, 1 - from, 9);
@@ -218,27 +225,33 @@ static void test_sender_gives_up(void **state)
 		}
 }
 
-/* The read does not end, or ends badly: the receiver comes out in its time. */
+/* The read does not end, or ends badly: the receiver comes out in its time, and nothing is written to its memory afterwards.  A pair that cannot be reset is
+ * destroyed. */
 static void test_receiver_gives_up(void **state)
 {
+	enum { LATE, LATE_NO_RESET, BADLY, CASES };
+
 	(void)state;
-	for (int badly = 0; badly < 2; badly++) {
+	for (int how = 0; how < CASES; how++) {
+		struct shot *s = &shots[0];
 		struct pair p;
-		struct shot s;
 		int registrations;
 
 		adapter_reset();
 		connected(&p, always);
 		registrations = adapter_registrations();
-		s = shot_of(&p, 0, 7);
-		shot_open_until(&s);
-		assert_int_equal(shot_claim(&s), 0);
-		adapter_faults.hold_sends = !badly;
-		adapter_faults.next_send = badly ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS;
-		assert_int_equal(shot_copy(&s), badly ? -EIO : -ETIMEDOUT);
-		assert_false(shot_settle(&s, false));
+		*s = shot_of(&p, 0, 7);
+		shot_open_until(s);
+		assert_int_equal(shot_claim(s), 0);
+		adapter_faults.hold_moves = how != BADLY;
+		adapter_faults.no_reset = how == LATE_NO_RESET;
+		adapter_faults.next_send = how == BADLY ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS;
+		assert_int_equal(shot_copy(s), how == BADLY ? -EIO : -ETIMEDOUT);
 		adapter_release();
-		assert_int_equal(shot_end(&s, TRANSPORT_REVOKE), 0);
+		assert_int_equal(s->in[0], 0);
+		adapter_faults.no_reset = false;
+		assert_false(shot_settle(s, false));
+		assert_int_equal(shot_end(s, TRANSPORT_ABANDON), -EIO);
 		pair_run(&p);
 		shot_works(&p, 0, 8);
 		shot_works(&p, 1, 9);
@@ -297,7 +310,7 @@ static void test_no_pair(void **state)
 		if (s.open) {
 			assert_true(calls > 0 || strcmp(adapter_faults.failed, "reg_mr") == 0 ||
 				    strcmp(adapter_faults.failed, "post_srq_recv") == 0);
-			shot_end(&s, TRANSPORT_REVOKE);
+			shot_end(&s, TRANSPORT_TAKEN);
 		} else {
 			for (int r = 0; r < 2; r++)
 				assert_false(OPS.window->pays(p.side[r].t, 1 - r, 100000));
@@ -354,7 +367,7 @@ static void test_whole(void **state)
 		assert_int_equal(adapter_registrations(), registrations);
 		assert_int_equal(shot_copy(&s), 0);
 		assert_true(shot_settle(&s, true));
-		shot_end(&s, TRANSPORT_REVOKE);
+		shot_end(&s, TRANSPORT_TAKEN);
 		assert_memory_equal(s.in, s.out, BYTES);
 		assert_int_equal(adapter_registrations(), registrations);
 		/* the limits are for others, and it cannot be released */
@@ -403,8 +416,8 @@ static void test_any_order(void **state)
 {
 	(void)state;
 	for (seed = 1; seed <= 2000; seed++) {
+		struct shot *s = shots;
 		struct pair p;
-		struct shot s[2];
 		int registrations;
 
 		adapter_reset();
@@ -430,8 +443,8 @@ static void test_any_order(void **state)
 				}
 				break;
 			case 2:
-				if (!x->claimed && x->desc[0])
-					shot_claim(x);
+				if (!x->claimed && x->offered && shot_claim(x) == 0)
+					x->offered = false; /* each offer arrives once */
 				break;
 			case 3:
 				if (!x->claimed)
@@ -443,7 +456,7 @@ static void test_any_order(void **state)
 				shot_settle(x, rc == 0);
 				ended += rc < 0;
 				if (x->open)
-					shot_end(x, TRANSPORT_REVOKE);
+					shot_end(x, TRANSPORT_TAKEN);
 				break;
 			default:
 				side_step(&p.side[rand() % 2]);
@@ -470,13 +483,25 @@ static void test_any_order(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static int kept_whole(void **state)
+{
+	(void)state;
+	whole = true;
+	return 0;
+}
+
 int main(void)
 {
+	int rc;
+	const struct CMUnitTest whole_tests[] = {
+		TEST(test_sender_gives_up), TEST(test_receiver_gives_up), TEST(test_any_order),
+	};
 	const struct CMUnitTest tests[] = {
 		TEST(test_taken),	     TEST(test_both_begin), TEST(test_sender_gives_up),	    TEST(test_receiver_gives_up),
 		TEST(test_broken_too_often), TEST(test_no_pair),    TEST(test_where_there_are_none), TEST(test_peer_ends),
 		TEST(test_any_order),	     TEST(test_whole),
 	};
 
-	return cmocka_run_group_tests_name("windows", tests, NULL, NULL);
+	rc = cmocka_run_group_tests_name("windows", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("windows of memory that is kept whole", whole_tests, kept_whole, NULL) || rc;
 }

@@ -73,8 +73,9 @@ final class WholeHeap {
 			why.add("this collector unmaps parts of its heap, or moves them");
 			remedy.add("-XX:+UseSerialGC, -XX:+UseParallelGC or -XX:+UseG1GC");
 		}
-		if (!String.valueOf(flags.get("InitialHeapSize")).equals(flags.get("MaxHeapSize"))) {
-			why.add("the heap changes its size between " + flags.get("InitialHeapSize") + " and " + flags.get("MaxHeapSize") + " bytes");
+		String most = String.valueOf(flags.get("MaxHeapSize"));
+		if (!most.equals(flags.get("InitialHeapSize")) || !most.equals(flags.get("MinHeapSize"))) {
+			why.add("the heap begins with " + flags.get("InitialHeapSize") + " bytes and changes between " + flags.get("MinHeapSize") + " and " + most);
 			remedy.add("-Xms and -Xmx of one size");
 		}
 		if (!is(flags, "AlwaysPreTouch")) {
@@ -85,7 +86,7 @@ final class WholeHeap {
 			why.add("pages are given back to be taken from another NUMA node");
 			remedy.add("-XX:-UseNUMA");
 		}
-		if (parallel && is(flags, "UseAdaptiveSizePolicy")) {
+		if (parallel && !"false".equals(flags.get("UseAdaptiveSizePolicy"))) {
 			why.add("this collector changes the sizes of its generations, and unmaps what they lose");
 			remedy.add("-XX:-UseAdaptiveSizePolicy");
 		}

@@ -215,7 +215,7 @@ int verbs_poll(struct transport *t, int budget)
 		empty = empty && n == 0;
 		events += seen;
 	}
-	if (v->lane_chores > 0)
+	if (v->lane_chores > 0 && budget >= TRANSPORT_BUDGET)
 		events += lane_work(v);
 	if (ending && empty)
 		events += complete_ended(v);

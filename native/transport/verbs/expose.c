@@ -152,13 +152,25 @@ void expose_whole(struct verbs_device *d)
 	}
 }
 
+/* The devices that lead to peers, now: later a message would wait for all that memory. */
+static void expose_open_devices(struct verbs *v)
+{
+	for (int r = 0; v->peers && r < v->env.size; r++) {
+		if (v->peers[r].local >= 0 && !device_get(v, v->locals[v->peers[r].local].context))
+			log_info(v->env.log, "verbs: memory is not registered yet: %s", error_text());
+	}
+}
+
 int verbs_keep(struct transport *t, void *base, size_t bytes, bool whole)
 {
 	struct verbs *v = (struct verbs *)t;
 	int rc = v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes, whole) : 0;
 
-	for (struct verbs_device *d = atomic_load(&v->devices); rc > 0 && whole && d; d = atomic_load(&d->next))
+	if (rc <= 0 || !whole)
+		return rc;
+	for (struct verbs_device *d = atomic_load(&v->devices); d; d = atomic_load(&d->next))
 		expose_whole(d);
+	expose_open_devices(v);
 	return rc;
 }
 

@@ -12,7 +12,7 @@
 #include "transport/verbs/verbs_state.h"
 
 /* A pair that breaks so often without a window taken in between is not made again. */
-#define LANE_BREAKS_MAX 4u
+#define LANE_BREAKS_MAX 16u
 /* Looks at the completion queue between two looks at the clock. */
 #define LANE_LOOKS 16
 
@@ -41,7 +41,13 @@ static void lane_break(struct verbs *v, struct verbs_lane *w)
 
 	pthread_mutex_lock(&w->gate);
 	if (w->qp && !lane_broken(w)) {
-		v->api->modify_qp(w->qp, &attr, IBV_QP_STATE);
+		if (v->api->modify_qp(w->qp, &attr, IBV_QP_STATE)) { /* then it is not to be at all */
+			int rc = v->api->unmake_qp(w->qp);
+
+			if (rc)
+				log_error(v->env.log, "verbs: a queue pair of windows can be neither reset nor destroyed: %s", strerror(rc));
+			w->qp = NULL;
+		}
 		atomic_store_explicit(&w->broken, true, memory_order_release);
 	}
 	pthread_mutex_unlock(&w->gate);
@@ -175,20 +181,25 @@ static void lane_join(struct verbs_peer *p)
 		w->state = VERBS_LANE_UP;
 }
 
-/* Nobody is inside any more: a pair that is broken, or whose other end is gone, is followed by another.  Not before it was announced: the peer, which would hear of
- * the later one alone, joins that to the pair which it has, and we would wait for a fresh one. */
+/* What is due, once nobody is inside any more: a pair that is broken, or whose other end is gone, is followed by another. */
 static void lane_renew(struct verbs_peer *p)
 {
 	struct verbs_lane *w = &p->lane;
-	bool broken = w->qp && lane_broken(w);
+	bool broken = lane_broken(w);
 
-	if (w->inside > 0 || w->owes_call || p->state != VERBS_UP || w->state == VERBS_LANE_OFF || !(broken || w->called || w->gone))
+	if (w->inside > 0 || p->state != VERBS_UP || w->state == VERBS_LANE_OFF)
 		return;
 	if (w->gone) {
 		lane_unmake(p->verbs, w);
 		w->state = VERBS_LANE_OFF;
 		return;
 	}
+	if (w->state == VERBS_LANE_JOINING) {
+		lane_join(p);
+		return;
+	}
+	if (!broken && !w->called && !(w->wanted && w->state == VERBS_LANE_NONE))
+		return;
 	if (broken && !w->called && ++w->breaks == LANE_BREAKS_MAX) {
 		lane_off(p, "their windows were given up several times in turn");
 		return;
@@ -211,15 +222,15 @@ void lane_on_call(struct verbs_peer *p, const struct wire_hdr *hdr)
 	case VERBS_LANE_OFF: /* they have been told */
 		return;
 	case VERBS_LANE_CALLED:
-		if (!w->gone) {
-			lane_join(p);
-			return;
-		}
+		w->state = VERBS_LANE_JOINING;
+		break;
+	case VERBS_LANE_JOINING: /* theirs was joined to ours, and is gone again */
+		w->state = VERBS_LANE_UP;
+		w->called = true;
 		break;
 	case VERBS_LANE_NONE:
 	case VERBS_LANE_UP:
-		w->called = !w->gone;
-		lane_break(p->verbs, w); /* whoever is inside comes out */
+		w->called = true;
 		break;
 	}
 	lane_mark(p);
@@ -250,6 +261,9 @@ int lane_work(struct verbs *v)
 
 		if (!p->lane.chore)
 			continue;
+		if (p->lane.called || p->lane.gone)
+			lane_break(v, &p->lane); /* whoever is inside comes out */
+		/* no pair is replaced before it was announced: the peer, which would hear of the next one alone, would join that to the pair that it has */
 		if (p->lane.owes_call && !lane_say(p))
 			continue;
 		p->lane.chore = false;
@@ -275,9 +289,11 @@ static int lane_open(struct transport *t, int peer, const void *base, size_t byt
 	struct verbs_lane *w = &p->lane;
 	struct lane_desc d = {.addr = (uint64_t)(uintptr_t)base, .number = w->number};
 
-	if (p->state == VERBS_UP && w->state == VERBS_LANE_NONE)
-		lane_start(p);
-	if (p->state != VERBS_UP || w->state != VERBS_LANE_UP || lane_broken(w))
+	if (p->state == VERBS_UP && w->state == VERBS_LANE_NONE) {
+		w->wanted = true; /* a region is open: not now */
+		lane_mark(p);
+	}
+	if (p->state != VERBS_UP || w->state != VERBS_LANE_UP || lane_broken(w) || w->called || w->gone)
 		return error_set(-EAGAIN, "the queue pair of windows with rank %d does not stand yet", peer);
 	if (w->out)
 		return -EBUSY;
@@ -304,15 +320,15 @@ static int lane_end(struct transport *t, int peer, enum transport_window_end how
 	struct verbs_peer *p = lane_peer(t, peer);
 	struct verbs_lane *w = &p->lane;
 
-	if (how == TRANSPORT_ABANDON)
-		lane_break(p->verbs, w);
-	else
+	if (how == TRANSPORT_TAKEN)
 		w->breaks = 0;
+	else
+		lane_break(p->verbs, w);
 	regcache_put(w->regs, w->out);
 	w->out = NULL;
 	w->inside--;
 	lane_left(p);
-	return how == TRANSPORT_ABANDON ? -EIO : 0;
+	return how == TRANSPORT_TAKEN ? 0 : -EIO;
 }
 
 static int lane_claim(struct transport *t, int peer, const void *desc, void *to, size_t bytes)
@@ -322,11 +338,13 @@ static int lane_claim(struct transport *t, int peer, const void *desc, void *to,
 	struct lane_desc d;
 
 	memcpy(&d, desc, sizeof(d));
-	if (p->state != VERBS_UP || w->state != VERBS_LANE_UP || lane_broken(w) || w->in || d.number != w->theirs.number)
+	if (p->state != VERBS_UP || w->state != VERBS_LANE_UP || lane_broken(w) || w->called || w->gone || w->in ||
+	    d.number != w->theirs.number)
 		return error_set(-ECANCELED, "a window of rank %d that is closed", peer);
 	w->in = regcache_get(w->regs, to, bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!w->in)
 		return error_sys(-errno, "registering %zu bytes for a window", bytes);
+	w->in_bytes = bytes;
 	w->inside++;
 	return 0;
 }
@@ -383,7 +401,7 @@ static int lane_copy(struct transport *t, int peer, const void *desc, void *to, 
 	memcpy(&d, desc, sizeof(d));
 	rc = lane_post(v, &p->lane, &d, to, bytes);
 	if (rc < 0)
-		return error_sys(rc, "a window of rank %d cannot be read", peer);
+		return error_set(-EIO, "a window of rank %d cannot be read: %s", peer, strerror(-rc));
 	return lane_await(v, p);
 }
 
@@ -396,7 +414,7 @@ static bool lane_settle(struct transport *t, int peer, const void *desc, bool ta
 	if (taken) {
 		w->breaks = 0;
 		w->taken++;
-		w->taken_bytes += w->in->len;
+		w->taken_bytes += w->in_bytes;
 	}
 	regcache_put(w->regs, w->in);
 	w->in = NULL;

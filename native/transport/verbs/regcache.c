@@ -251,10 +251,11 @@ struct regcache_entry *regcache_get(struct regcache *c, void *addr, size_t len, 
 	if (!e)
 		e = regcache_find(c, addr, addr, len, access);
 	if (!e && k && !k->partial) {
-		e = regcache_add(c, k->base, k->bytes, REGCACHE_ALL, true);
+		/* of what is kept for good no peer is ever given the key to write */
+		e = regcache_add(c, k->base, k->bytes, k->whole ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ : REGCACHE_ALL, true);
 		k->partial = !e;
 	}
-	if (!e)
+	if (!e && !(k && k->base == addr && k->bytes == len && k->whole))
 		e = regcache_add(c, addr, len, access, k != NULL);
 	if (!e)
 		c->refused_count++;

@@ -335,6 +335,8 @@ static void verbs_counters(const struct transport *t, int peer,
 			bytes += v->links[i]->tx.bytes + v->links[i]->rx.bytes;
 		}
 	}
+	for (int r = 0; r < v->env.size; r++)
+		qps += v->peers[r].lane.qp != NULL;
 	for (struct verbs_device *d = atomic_load(&v->devices); d; d = atomic_load(&d->next)) {
 		for (uint32_t i = 0; i < d->srq_slab_count; i++)
 			bytes += d->srq_slabs[i].bytes;
@@ -351,7 +353,7 @@ static void verbs_counters(const struct transport *t, int peer,
 	add(arg, "verbs_registrations_evicted", evicted);
 	add(arg, "verbs_registrations_refused", refused);
 	add(arg, "verbs_registered_peak", peak);
-	add(arg, "verbs_buffers_kept", v->ranges.count);
+	add(arg, "verbs_buffers_kept", v->ranges.count - v->ranges.wholes);
 }
 
 /* What the settings come to on this machine, and why. */

@@ -14,7 +14,7 @@
  *   gid.c       devices behind addresses        provider.c  the libraries
  *   lane.c      windows, and their queue pair
  *
- * Everything is guarded by the core's lock, but verbs.chores and the stash of a device.
+ * Everything is guarded by the core's lock, but verbs.chores, the stash of a device, and what a lane says of itself.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -216,15 +216,20 @@ struct verbs_link {
 /*
  * The lane: the queue pair of windows with a peer.  One that was reset to take a window back is followed by a fresh one on both sides.
  *
- *   NONE --open() wants one--> CALLED --their call--> UP
+ *   NONE --open() wants one--> CALLED --their call--> JOINING --there is time--> UP
  *   NONE --their call--> CALLED --at once--> UP
+ *   JOINING --another call--> UP (never joined: what it was to be joined to is gone)
  *   UP --broken, or their call; nobody inside any more--> CALLED (a fresh pair; after their call at once UP)
  *   any --cannot be made, broke too often, they have none--> OFF
  *
+ * All but their call is lane_work()'s, which runs when nobody holds up a collector.
+ *
  * Calls arrive in order, so the last one names the pair that the peer has; one that comes while ours is CALLED was sent by a peer that had not seen ours, or
  * answers it: both join the two.  One that comes while ours is UP says that the other end of ours is gone.
+ *
+ * Who is inside uses qp and cq without the lock: they stay until nobody is.  Only lane_break() takes the pair away before, under the gate.
  */
-enum verbs_lane_state { VERBS_LANE_NONE, VERBS_LANE_CALLED, VERBS_LANE_UP, VERBS_LANE_OFF };
+enum verbs_lane_state { VERBS_LANE_NONE, VERBS_LANE_CALLED, VERBS_LANE_JOINING, VERBS_LANE_UP, VERBS_LANE_OFF };
 struct verbs_lane {
 	enum verbs_lane_state state;
 	struct ibv_qp *qp;
@@ -235,10 +240,12 @@ struct verbs_lane {
 	} theirs;
 	bool owes_call;              /* to be sent when there is room */
 	bool chore;                  /* lane_work() is to look at it */
+	bool wanted;                 /* open() was called */
 	bool called, gone;           /* their pair is new, or none: ours follows when nobody is inside */
 	int inside;                  /* windows offered, and windows claimed: at most one each */
 	struct regcache *regs;
 	struct regcache_entry *out, *in;
+	size_t in_bytes;
 	unsigned breaks;             /* since a window was last taken */
 	uint64_t taken, taken_bytes;
 	pthread_mutex_t gate;        /* posting, and resetting: without the core's lock */

@@ -52,10 +52,18 @@ final class XxdevTest {
 	/** One that does not is refused, with all that would have to change. */
 	@EveryMode
 	void heapThatMoves(Mode mode) {
-		Result result = registering(mode).heap("200m").option("-Xms100m").collector("-XX:+UseParallelGC").run();
+		refuses(registering(mode).heap("200m").option("-Xms100m").collector("-XX:+UseParallelGC"), "begins with 104857600 bytes", "and 209715200",
+			"-XX:+AlwaysPreTouch", "-XX:-UseAdaptiveSizePolicy", "without register_heap");
+		/* It begins as large as it may become, and may still shrink. */
+		refuses(registering(mode).heap("200m").option("-XX:InitialHeapSize=200m").option("-XX:+AlwaysPreTouch").collector("-XX:+UseG1GC"),
+			"begins with 209715200 bytes", "-Xms and -Xmx of one size");
+	}
+
+	private static void refuses(Job job, String... words) {
+		Result result = job.run();
 		for (int rank = 0; rank < 2; rank++) {
 			assertNotEquals(0, result.exitCode(rank), result.toString());
-			for (String word : new String[] {"between 104857600 and 209715200 bytes", "-XX:+AlwaysPreTouch", "-XX:-UseAdaptiveSizePolicy", "without register_heap"})
+			for (String word : words)
 				assertTrue(result.stderr(rank).contains(word), result.toString());
 		}
 	}
