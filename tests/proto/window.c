@@ -361,7 +361,7 @@ static void answered_late(void **state)
 			struct caller from, to;
 			struct world w;
 
-			begin(&w, windowed(calm(2, 4096), 500000), "spin_us=0", "yield_us=0", "psl=4000", NULL);
+			begin(&w, windowed(calm(2, 4096), 12500000), "spin_us=0", "yield_us=0", "psl=4000", NULL);
 			fabric_clock_start(w.fabric, 50);
 			fabric_hold_windows(w.fabric, !copied);
 			fabric_linger_windows(w.fabric, copied);
