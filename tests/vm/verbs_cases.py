@@ -153,7 +153,8 @@ case("windows-rxe", ONLY["rxe"] + ["--smp", "2"],
      "export JAVA_TOOL_OPTIONS=\"$JAVA_TOOL_OPTIONS -Xms300m -XX:+AlwaysPreTouch\"\n" + environment(WINDOWS % (FORCED, 1000000)) +
      "XXDEV_OPTIONS='-Dxxdevtest.largest=2097152 -Dxxdevtest.windows=true'\nxxdev 2 xxdevtest.Messages\n"
      "XXDEV_OPTIONS=\"$XXDEV_OPTIONS -Dxxdevtest.registered=true -Dibvdev.register_heap=1 -Dibvdev.verbs_windows=auto\"\nxxdev 2 xxdevtest.Messages\n"
-     "xxdev 2 xxdevtest.Collected torture\nxxdev 2 xxdevtest.Collected deadlock\n", "vm", java=True)
+     "xxdev 2 xxdevtest.Collected torture\nxxdev 2 xxdevtest.Collected deadlock\n"
+     "export IBVDEV_WINDOW_US=20000\nxxdev 2 xxdevtest.Collected stopped\n", "vm", java=True)
 
 # --- two guests, two ranks each: shm inside, Verbs between ---
 

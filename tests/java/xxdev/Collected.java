@@ -4,12 +4,13 @@ package xxdevtest;
 import static harness.Task.pause;
 
 import harness.Task;
+import java.util.Arrays;
 import java.util.Random;
 import xxdev.Request;
 import xxdev.Status;
 import xxdev.ibvdev.IBVDevice;
 
-/** Messages while the collector is at work, and never against it. Two ranks. Argument: torture, deadlock or bound. */
+/** Messages while the collector is at work, and never against it. Two ranks. Argument: torture, deadlock, bound or stopped. */
 final class Collected extends Program {
 	private static final int LARGEST_BYTES = Integer.getInteger("xxdevtest.largest", QUICK ? 4 << 20 : 64 << 20);
 	private static final int ROUNDS = Integer.getInteger("xxdevtest.rounds", QUICK ? 12 : 40);
@@ -48,6 +49,8 @@ final class Collected extends Program {
 			torture();
 		else if (what.equals("deadlock"))
 			deadlock();
+		else if (what.equals("stopped"))
+			stopped();
 		else
 			bound();
 		long longest = longestRegion();
@@ -178,5 +181,29 @@ final class Collected extends Program {
 			check(longestRegion() < sleepMillis * 1000000 / 2, "a critical region lasted " + longestRegion() + " ns while the peer slept "
 				+ sleepMillis + " ms");
 		}
+	}
+
+	/** Rank 1 is stopped now and then, wherever it is just then, while both send and receive arrays in turn: no region of rank 0 waits for that. */
+	private void stopped() throws Exception {
+		String script = "for i in 1 2 3 4 5; do sleep 0.1; kill -STOP $0; sleep 0.7; kill -CONT $0; done";
+		Process stopper = me == 0 ? null : new ProcessBuilder("sh", "-c", script, Long.toString(ProcessHandle.current().pid())).start();
+		byte[] data = new byte[1 << 20];
+		byte round = 0;
+		do {
+			round++;
+			if (me == 1) {
+				Arrays.fill(data, round);
+				data[0] = (byte) (stopper.isAlive() ? 1 : 0);
+				dev.send(data, ids[0], 3, CONTEXT);
+				data[data.length - 1]++;
+			}
+			dev.recv(data, ids[1 - me], 3, CONTEXT);
+			for (int i = 1; i < data.length; i += 1021)
+				check(data[i] == round, "byte " + i + " is not of round " + round);
+			check(data[data.length - 1] == round, "the last byte is not of round " + round);
+			if (me == 0)
+				dev.send(data, ids[1], 3, CONTEXT);
+		} while (data[0] == 1);
+		check(me == 1 || longestRegion() < 350_000_000, "a critical region lasted " + longestRegion() + " ns while the peer was stopped for 700 ms");
 	}
 }

@@ -62,7 +62,7 @@ final class CollectorTest {
 	@ParameterizedTest
 	@MethodSource("collectors")
 	void fromArrayToArray(Mode mode, String collector) {
-		for (String what : new String[] {"torture", "deadlock", "bound"})
+		for (String what : new String[] {"torture", "deadlock", "bound", "stopped"})
 			XxdevTest.finishes(job(mode, collector, what).option("-Dibvdev.cma=always").option("-Dxxdevtest.rounds=10"));
 	}
 }
