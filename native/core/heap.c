@@ -166,6 +166,7 @@ bool heap_serve(struct ibvx *ep, struct request *r)
 	int64_t begin_ns;
 	void *at;
 
+	window_prepare(ep, r);
 	r->served = true;
 	place->wanted = false;
 	list_remove(&r->wanting);

@@ -70,6 +70,17 @@ static int heap_consume(struct ibvx *ep, struct request *r, struct ibvx_heap *he
 	return rc;
 }
 
+static void heap_reset(struct ibvx_heap *heap)
+{
+	if (!heap)
+		return;
+	heap->wanted = false;
+	heap->window_bytes = 0;
+	heap->stage = NULL;
+	heap->rest_at = 0;
+	heap->rest_bytes = 0;
+}
+
 int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
 		   bool sync)
 {
@@ -78,7 +89,7 @@ int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sb
 
 	if (rc)
 		return rc;
-	heap->wanted = false;
+	heap_reset(heap);
 	core_lock(ep);
 	rc = api_check_open(ep);
 	if (rc == 0)
@@ -341,17 +352,6 @@ static int heap_recv_at_once(struct ibvx *ep, const struct ibvx_want *want, stru
 	rc = heap_await(ep, l.request, NULL);
 	rc = rc ? rc : heap_consume(ep, l.request, NULL, status);
 	return rc ? rc : 1;
-}
-
-static void heap_reset(struct ibvx_heap *heap)
-{
-	if (!heap)
-		return;
-	heap->wanted = false;
-	heap->window_bytes = 0;
-	heap->stage = NULL;
-	heap->rest_at = 0;
-	heap->rest_bytes = 0;
 }
 
 int ibvx_heap_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want, struct ibvx_status *status)

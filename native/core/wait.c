@@ -13,7 +13,6 @@
 #include "core/heap.h"
 #include "core/peer.h"
 
-/* Packets per transport and poll; what one holding of the lock delivers at most. */
 /* Turns of the spin loop between two looks at the clock. */
 #define WAIT_SPINS 64
 #define WAIT_IDLE_TESTS 32u

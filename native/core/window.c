@@ -123,6 +123,8 @@ static void window_listen(struct ibvx *ep, const struct request *r)
 	while (r->state == REQ_STREAMING && !window_answered(r) && !ep->aborted) {
 		int events = wait_poll(ep, WINDOW_BUDGET);
 
+		if (events > 0)
+			wait_flush(ep); /* what another thread owes, perhaps the answer to a window of theirs */
 		if (clock_now_ns() >= end_ns)
 			return;
 		core_unlock(ep);
@@ -213,6 +215,12 @@ void window_decline(struct request *r)
 	window_forget(r);
 	r->windows = false;
 	peer_owe(r, WIRE_CTS);
+}
+
+void window_prepare(struct ibvx *ep, const struct request *r)
+{
+	if (r->kind == REQ_RECV && r->place->window_bytes && !window_ops(r->peer)->seen)
+		wait_progress(ep);
 }
 
 /* What was claimed has been copied, or has not (err). */

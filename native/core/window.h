@@ -36,6 +36,8 @@ bool window_taken(struct request *r, uint64_t at);
 /* What was offered has come in another way. */
 void window_forget(struct request *r);
 
+/* Before a region of r is opened: if a window waits for it, its transport makes ready what it is to go by. */
+void window_prepare(struct ibvx *ep, const struct request *r);
 /* Receiver, a region of r is open at `at`: takes what is offered, with the lock released.  False: there was nothing to take. */
 bool window_pull(struct ibvx *ep, struct request *r, char *at);
 

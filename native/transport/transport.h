@@ -140,7 +140,7 @@ struct transport_window {
 	bool (*settle)(struct transport *t, int peer, const void *desc, bool taken);
 };
 
-/* What poll() is called with where there is time. */
+/* What poll() is called with where there is time: packets that one holding of the lock delivers at most. */
 #define TRANSPORT_BUDGET 32
 
 struct transport_ops {
@@ -193,7 +193,7 @@ struct transport_ops {
 		    const void *body, size_t body_bytes);
 
 	/* Delivers what has arrived, up to about `budget` packets, by upcalls.  Returns how
-	 * many events there were.  With less than TRANSPORT_BUDGET the caller may hold up a collector: what takes time is left for another poll. */
+	 * many events there were.  With less than TRANSPORT_BUDGET the calling thread may hold up a collector: what takes time is left for another poll. */
 	int (*poll)(struct transport *t, int budget);
 	/* Hint without the lock: might poll() find something?  May err to either side for a moment. */
 	bool (*ready)(const struct transport *t);

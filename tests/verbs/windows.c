@@ -431,7 +431,7 @@ static void test_any_order(void **state)
 			bool was_open = x->open;
 			int rc;
 
-			switch (rand() % 6) {
+			switch (rand() % 8) {
 			case 0:
 				if (!x->open && !x->claimed)
 					shot_open(x);
@@ -457,6 +457,9 @@ static void test_any_order(void **state)
 				ended += rc < 0;
 				if (x->open)
 					shot_end(x, TRANSPORT_TAKEN);
+				break;
+			case 4: /* as in a region: nothing that takes time */
+				OPS.poll(p.side[rand() % 2].t, 1 + rand() % 4);
 				break;
 			default:
 				side_step(&p.side[rand() % 2]);

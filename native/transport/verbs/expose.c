@@ -152,11 +152,17 @@ void expose_whole(struct verbs_device *d)
 	}
 }
 
+/* Is memory that is kept whole moved on the way to this peer? */
+static bool expose_leads(const struct verbs *v, const struct verbs_peer *p)
+{
+	return v->windows && !p->neighbour && p->local >= 0 && v->locals[p->local].way != VERBS_WAY_CM_IWARP;
+}
+
 /* The devices that lead to peers, now: later a message would wait for all that memory. */
 static void expose_open_devices(struct verbs *v)
 {
 	for (int r = 0; v->peers && r < v->env.size; r++) {
-		if (v->peers[r].local >= 0 && !device_get(v, v->locals[v->peers[r].local].context))
+		if (expose_leads(v, &v->peers[r]) && !device_get(v, v->locals[v->peers[r].local].context))
 			log_info(v->env.log, "verbs: memory is not registered yet: %s", error_text());
 	}
 }

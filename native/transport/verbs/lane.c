@@ -233,6 +233,8 @@ void lane_on_call(struct verbs_peer *p, const struct wire_hdr *hdr)
 		w->called = true;
 		break;
 	}
+	if (w->called || w->gone)
+		lane_break(p->verbs, w); /* whoever is inside comes out */
 	lane_mark(p);
 }
 
@@ -261,8 +263,6 @@ int lane_work(struct verbs *v)
 
 		if (!p->lane.chore)
 			continue;
-		if (p->lane.called || p->lane.gone)
-			lane_break(v, &p->lane); /* whoever is inside comes out */
 		/* no pair is replaced before it was announced: the peer, which would hear of the next one alone, would join that to the pair that it has */
 		if (p->lane.owes_call && !lane_say(p))
 			continue;
@@ -293,7 +293,7 @@ static int lane_open(struct transport *t, int peer, const void *base, size_t byt
 		w->wanted = true; /* a region is open: not now */
 		lane_mark(p);
 	}
-	if (p->state != VERBS_UP || w->state != VERBS_LANE_UP || lane_broken(w) || w->called || w->gone)
+	if (p->state != VERBS_UP || w->state != VERBS_LANE_UP || lane_broken(w) || w->called || w->gone || w->owes_call)
 		return error_set(-EAGAIN, "the queue pair of windows with rank %d does not stand yet", peer);
 	if (w->out)
 		return -EBUSY;

@@ -247,15 +247,17 @@ struct regcache_entry *regcache_get(struct regcache *c, void *addr, size_t len, 
 {
 	struct regcache_range *k = regcache_range_of(c->ranges, addr, len);
 	struct regcache_entry *e = k ? regcache_find(c, k->base, addr, len, access) : NULL;
+	/* of what is kept for good no peer is ever given the key to write */
+	int granted = k && k->whole ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ : REGCACHE_ALL;
+	bool all = k && k->whole && k->base == addr && k->bytes == len;
 
 	if (!e)
 		e = regcache_find(c, addr, addr, len, access);
-	if (!e && k && !k->partial) {
-		/* of what is kept for good no peer is ever given the key to write */
-		e = regcache_add(c, k->base, k->bytes, k->whole ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ : REGCACHE_ALL, true);
+	if (!e && k && (all || !k->partial) && !(access & ~granted)) {
+		e = regcache_add(c, k->base, k->bytes, granted, true);
 		k->partial = !e;
 	}
-	if (!e && !(k && k->base == addr && k->bytes == len && k->whole))
+	if (!e && !all)
 		e = regcache_add(c, addr, len, access, k != NULL);
 	if (!e)
 		c->refused_count++;

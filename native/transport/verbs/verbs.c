@@ -181,6 +181,7 @@ static int verbs_attach(struct transport *t, const struct transport_peer_info *p
 		p->rank = r;
 		pthread_mutex_init(&p->lane.gate, NULL);
 		p->local = -1;
+		p->neighbour = peers[r].same_node && strstr(settings_text(v->env.settings, SETTING_TRANSPORTS), "shm");
 		if (r == v->env.rank || v->local_count == 0)
 			continue;
 		if (route_choose(v, p, peers[r].address, peers[r].address_bytes))
@@ -336,7 +337,7 @@ static void verbs_counters(const struct transport *t, int peer,
 		}
 	}
 	for (int r = 0; r < v->env.size; r++)
-		qps += v->peers[r].lane.qp != NULL;
+		qps += v->peers[r].lane.state != VERBS_LANE_NONE && v->peers[r].lane.state != VERBS_LANE_OFF;
 	for (struct verbs_device *d = atomic_load(&v->devices); d; d = atomic_load(&d->next)) {
 		for (uint32_t i = 0; i < d->srq_slab_count; i++)
 			bytes += d->srq_slabs[i].bytes;

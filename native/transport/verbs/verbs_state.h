@@ -222,7 +222,7 @@ struct verbs_link {
  *   UP --broken, or their call; nobody inside any more--> CALLED (a fresh pair; after their call at once UP)
  *   any --cannot be made, broke too often, they have none--> OFF
  *
- * All but their call is lane_work()'s, which runs when nobody holds up a collector.
+ * All but their call is lane_work()'s, which does not run in a thread that has a region open.
  *
  * Calls arrive in order, so the last one names the pair that the peer has; one that comes while ours is CALLED was sent by a peer that had not seen ours, or
  * answers it: both join the two.  One that comes while ours is UP says that the other end of ours is gone.
@@ -258,6 +258,7 @@ struct verbs_peer {
 	enum peer_link_state state;
 	struct verbs_link *link;
 	int local;                   /* index into verbs.locals; -1: out of reach */
+	bool neighbour;              /* another transport carries it, if it may */
 	struct sockaddr_storage remote;
 	uint32_t slot_bytes;         /* the smaller of ours and theirs */
 	int end_code;                /* ENDING */
