@@ -122,7 +122,7 @@ static void verbs_stop(struct verbs *v)
 	v->timer_fd = -1;
 }
 
-/* Registering both arrays for each message costs more than the copies that it saves, unless a heap is registered once (measured: ARCHITECTURE.md). */
+/* Without a registered heap each piece costs two registrations; whether that pays was not measured on an adapter (ARCHITECTURE.md). */
 static bool verbs_wants_windows(const struct settings *settings)
 {
 	enum { AUTO, ALWAYS, NEVER } want = (unsigned)settings_int(settings, SETTING_VERBS_WINDOWS);
