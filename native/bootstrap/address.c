@@ -107,11 +107,36 @@ static void address_host_text(const struct address *a, char *out, size_t size)
 void address_text(const struct address *a, char out[ADDRESS_TEXT_BYTES])
 {
 	char host[INET6_ADDRSTRLEN];
-	/* sin_port and sin6_port lie at the same place */
-	int port = ntohs(((const struct sockaddr_in *)&a->addr)->sin_port);
 
 	address_host_text(a, host, sizeof(host));
-	snprintf(out, ADDRESS_TEXT_BYTES, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, port);
+	snprintf(out, ADDRESS_TEXT_BYTES, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, address_port(a));
+}
+
+int address_port(const struct address *a)
+{
+	/* sin_port and sin6_port lie at the same place */
+	return ntohs(((const struct sockaddr_in *)&a->addr)->sin_port);
+}
+
+void address_numeric(const struct address *a, char out[ADDRESS_TEXT_BYTES])
+{
+	address_host_text(a, out, ADDRESS_TEXT_BYTES);
+}
+
+int address_from_numeric(struct address *a, const char *host, int port)
+{
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+
+	memset(a, 0, sizeof(*a));
+	if (inet_pton(AF_INET, host, &in.sin_addr) == 1) {
+		memcpy(&a->addr, &in, sizeof(in));
+		a->len = sizeof(in);
+	} else if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1) {
+		memcpy(&a->addr, &in6, sizeof(in6));
+		a->len = sizeof(in6);
+	}
+	return a->len ? 0 : -EINVAL;
 }
 
 void address_peer_text(int fd, char out[ADDRESS_TEXT_BYTES])

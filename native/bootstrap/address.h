@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define ADDRESS_MAX 8
+#define ADDRESS_MAX 16
 #define ADDRESS_TEXT_BYTES 64
 
 struct address {
@@ -31,6 +31,11 @@ int address_resolve(struct address_list *list, const char *host, int port);
 bool address_is_loopback(const struct address *a);
 /* "127.0.0.1:20000", "[::1]:20000" */
 void address_text(const struct address *a, char out[ADDRESS_TEXT_BYTES]);
+/* "127.0.0.1", "::1"; its port */
+void address_numeric(const struct address *a, char out[ADDRESS_TEXT_BYTES]);
+int address_port(const struct address *a);
+/* The reverse, without the resolver.  0; -EINVAL (no text): not a numeric address. */
+int address_from_numeric(struct address *a, const char *host, int port);
 /* The other end of a connection, without its port; "?" if it is gone. */
 void address_peer_text(int fd, char out[ADDRESS_TEXT_BYTES]);
 

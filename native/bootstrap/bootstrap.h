@@ -82,6 +82,8 @@ int bootstrap_join(struct bootstrap *b, const struct log *log, char job_id[33]);
 int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void *out, size_t out_size,
 			uint32_t *lengths);
 
+/* This process's rank. */
+int bootstrap_rank(const struct bootstrap *b);
 /* How error texts name rank r: "rank 3 (pid 1234 on host)"; before the join "rank 3 (host:port)".  Any number
  * is allowed.  Owned by b; it changes during the join only. */
 const char *bootstrap_peer_name(struct bootstrap *b, int rank);

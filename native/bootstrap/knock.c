@@ -21,7 +21,6 @@
 #define KNOCK_CONNECT_MS 3000
 #define KNOCK_ANSWER_MS 5000
 #define KNOCK_UNREACHABLE_MS 3000
-#define KNOCK_RESOLVE_MS 3000
 #define KNOCK_PAUSE_FIRST_MS 4
 #define KNOCK_PAUSE_MAX_MS 200
 
@@ -233,17 +232,6 @@ static int knock_once(struct knocker *k, const struct address *a)
 	return err;
 }
 
-static int knock_resolve(struct knocker *k, struct address_list *list, const char *host, int port)
-{
-	int64_t deadline = knock_within(k, KNOCK_RESOLVE_MS);
-	static const struct timespec pause = {.tv_nsec = 100 * CLOCK_NS_PER_MS};
-	int err;
-
-	while ((err = address_resolve(list, host, port)) == -EAGAIN && deadline_left_ms(deadline) > 0)
-		nanosleep(&pause, NULL);
-	return err == 0 ? 0 : error_prefix(-EHOSTUNREACH, "rank 0 at %s", k->where);
-}
-
 static bool knock_unreachable(int err)
 {
 	return err == -EHOSTUNREACH || err == -ENETUNREACH || err == -ENETDOWN || err == -EHOSTDOWN;
@@ -277,8 +265,8 @@ static int knock_given_up(struct knocker *k)
 				 : "");
 }
 
-int knock(struct bootstrap *b, const char *host, int port, const char *where, const char *secret,
-	  const char *job_id, int64_t deadline)
+int knock(struct bootstrap *b, const struct card *card, const char *where, const char *secret, const char *job_id,
+	  int64_t deadline)
 {
 	struct knocker k = {.b = b,
 			    .where = where,
@@ -288,18 +276,15 @@ int knock(struct bootstrap *b, const char *host, int port, const char *where, co
 			    .last = -ETIMEDOUT,
 			    .proof = {.rank = b->rank, .size = b->size}};
 	int64_t unreachable = 0;
-	struct address_list list;
 	int pause_ms = KNOCK_PAUSE_FIRST_MS;
-	int err = knock_resolve(&k, &list, host, port);
+	int err = proof_random(k.proof.rank_nonce, sizeof(k.proof.rank_nonce));
 
-	if (!err)
-		err = proof_random(k.proof.rank_nonce, sizeof(k.proof.rank_nonce));
 	if (err)
 		return star_fail(b, err);
 	proof_set_key(&k.proof, secret);
 	for (;;) {
-		for (int i = 0; i < list.count; i++) {
-			err = knock_once(&k, &list.at[i]);
+		for (int i = 0; i < card->addresses.count; i++) {
+			err = knock_once(&k, &card->addresses.at[i]);
 			if (err != KNOCK_AGAIN)
 				return err ? star_fail(b, err) : 0;
 		}

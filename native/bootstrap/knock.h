@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 struct bootstrap;
+struct card;
 
-/* Knocks at rank 0 until it opens, all are there and the job begins.  where is what errors call the address.
- * 0; -ETIMEDOUT, -EHOSTUNREACH, -EACCES, -EEXIST, -EINVAL, -EPROTONOSUPPORT, -ECONNRESET: with text. */
-int knock(struct bootstrap *b, const char *host, int port, const char *where, const char *secret,
-	  const char *job_id, int64_t deadline);
+/* Knocks at the addresses of rank 0 until it opens, all are there and the job begins.  where is what errors call
+ * the address.  0; -ETIMEDOUT, -EHOSTUNREACH, -EACCES, -EEXIST, -EINVAL, -EPROTONOSUPPORT, -ECONNRESET: with text. */
+int knock(struct bootstrap *b, const struct card *card, const char *where, const char *secret, const char *job_id,
+	  int64_t deadline);
 
 #endif

@@ -37,7 +37,7 @@ void star_set_state(struct bootstrap *b, enum star_state state)
 void star_name_peer(struct bootstrap *b, int rank)
 {
 	struct peer *p = &b->peers[rank];
-	const struct conf_host *host = b->conf.hosts ? &b->conf.hosts[rank] : NULL;
+	const struct conf_host *host = launch_host(b->launch, rank);
 
 	if (p->who.pid)
 		snprintf(p->name, sizeof(p->name), "rank %d (pid %d on %s)", rank, p->who.pid, p->who.host);

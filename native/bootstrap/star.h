@@ -17,6 +17,7 @@
 
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/conn.h"
+#include "bootstrap/launch.h"
 
 /* How much longer than its own time limit a rank waits for the verdict of rank 0, which
  * ends at the earliest limit of all. */
@@ -37,9 +38,8 @@ struct peer {
 
 struct bootstrap {
 	int rank, size;
-	struct conf conf;
-	char *conf_text;
-	const struct settings *settings;
+	struct launch *launch;
+	struct settings *settings;
 	const struct log *log;
 	int64_t timeout_ms;
 	char job_id[MESSAGE_ID_BYTES + 1];

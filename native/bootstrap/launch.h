@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef IBVX_BOOTSTRAP_LAUNCH_H
+#define IBVX_BOOTSTRAP_LAUNCH_H
+/*
+ * launch: the seam between the bootstrap and whatever has started the ranks.
+ *
+ * A launcher answers three questions: which rank this process is, how many there are, and where rank 0 listens.
+ * Rank 0 publishes a card (card.h), the others fetch it; every other exchange is the bootstrap's own.
+ *
+ *   rank 0     open -> listen -> publish -> (the ranks meet) -> done -> close
+ *   others     open -> fetch             -> (the ranks meet) -> done -> close
+ *              any failure after open: abort -> close
+ *
+ * The launchers (launch_row.h):
+ *
+ *   conf     a conf file, MPJ Express's ";" string or a list of peers says it all
+ *
+ * Not thread-safe.  Every call is bounded by its deadline (deadline.h), except that the resolver of host names may
+ * take its own time.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "bootstrap/address.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/card.h"
+
+#define LAUNCH_WHERE_BYTES 512
+
+struct launch;
+
+/* Finds the launcher and opens it.  The settings of a conf file are set here; log may be NULL.  0; -ENOENT, -EACCES,
+ * -EINVAL (conf, rank, size), -ENOMEM: with text. */
+int launch_open(struct launch **out, const struct bootstrap_config *cfg);
+
+int launch_rank(const struct launch *l);
+int launch_size(const struct launch *l);
+/* What the conf says of rank r before anything is known from itself: NULL, or its host (host.host may be NULL). */
+const struct conf_host *launch_host(const struct launch *l, int rank);
+
+/* Rank 0: listens where this launcher's ranks will look for it.  log takes warnings.  0; -EADDRINUSE, -EMFILE, another
+ * -errno: with text. */
+int launch_listen(struct launch *l, struct address_listener *listener, const struct log *log, int64_t deadline);
+/* Rank 0, listening: makes its card known.  With a conf the card stays empty: the conf was the card. */
+int launch_publish(struct launch *l, struct card *card, const struct address_listener *listener, int64_t deadline);
+/* The others: waits for rank 0's card.  0; -ETIMEDOUT, -EHOSTUNREACH, -EPROTO: with text. */
+int launch_fetch(struct launch *l, struct card *card, int64_t deadline);
+/* Where rank 0 is, as errors call it: "localhost:20000 (job.conf line 4)".  After listen or fetch. */
+void launch_where(const struct launch *l, char out[LAUNCH_WHERE_BYTES]);
+
+/* All ranks have met: the launcher's session ends, where it has one. */
+int launch_done(struct launch *l, int64_t deadline);
+/* The start has failed.  Never blocks. */
+void launch_abort(struct launch *l);
+void launch_close(struct launch *l); /* NULL allowed */
+
+#endif
