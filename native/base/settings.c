@@ -18,7 +18,6 @@
 #define MS_MAX INT64_C(86400000) /* a day */
 #define NAME_BYTES 64
 
-static const char *const window_choices[] = {"auto", "always", "never", NULL};
 static const char *const cma_choices[] = {"auto", "always", "never", NULL};
 static const char *const scope_choices[] = {"peer", "job", NULL};
 static const char *const connect_choices[] = {"auto", "cm", "tcp", NULL};
@@ -82,8 +81,6 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"how RDMA connections are made: by RDMA CM, or by an exchange over TCP; auto: RDMA CM where it can be used"),
 	[SETTING_VERBS_RENDEZVOUS] = CHOICE("verbs_rendezvous", rendezvous_choices, 2, "auto",
 		"who moves long messages by RDMA: the receiver (read) or the sender (write); auto: the receiver if it can"),
-	[SETTING_VERBS_WINDOWS] = CHOICE("verbs_windows", window_choices, 2, "auto",
-		"an adapter moves arrays straight to arrays while both calls wait (RoCE, InfiniBand); auto: with register_heap"),
 	[SETTING_VERBS_CACHE_ENTRIES] = INT("verbs_cache_entries", "count", 0, 65536, false, "128",
 		"buffers (direct buffers of Java, registered buffers of C) that stay registered between messages"),
 	[SETTING_VERBS_CACHE_BYTES] = BYTES("verbs_cache_bytes", 0, 1024 * GIB, false, "256m",

@@ -42,7 +42,6 @@ enum setting {
 	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is moved by RDMA */
 	SETTING_VERBS_CONNECT,     /* choice: auto, cm, tcp */
 	SETTING_VERBS_RENDEZVOUS,  /* choice: auto, read, write */
-	SETTING_VERBS_WINDOWS,     /* choice: auto, always, never */
 	SETTING_VERBS_CACHE_ENTRIES, /* count: buffers whose registrations are kept */
 	SETTING_VERBS_CACHE_BYTES, /* bytes of them */
 	SETTING_VERBS_ODP,         /* bool: on-demand paging */

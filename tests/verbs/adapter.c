@@ -719,19 +719,6 @@ static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 	return 0;
 }
 
-/* The way to the peer, and our side of it. */
-static int fake_query_qp(struct ibv_qp *base, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
-{
-	(void)base;
-	(void)mask;
-	(void)init;
-	*a = (struct ibv_qp_attr){.path_mtu = IBV_MTU_1024, .port_num = 1};
-	a->ah_attr = (struct ibv_ah_attr){.dlid = 3, .port_num = 1, .is_global = !adapter_faults.infiniband,
-					  .grh = {.sgid_index = 2, .hop_limit = 64}};
-	fake_query_gid(NULL, 1, 2, &a->ah_attr.grh.dgid);
-	return fails("query_qp") ? errno : 0;
-}
-
 struct ibv_qp *adapter_qp(int n)
 {
 	return n < qp_count && qps[n] ? &qps[n]->qp : NULL;
@@ -1080,7 +1067,6 @@ const struct verbs_provider adapter_provider = {
 	.poll_cq = fake_poll,
 	.req_notify_cq = fake_notify_cq,
 	.modify_qp = fake_modify,
-	.query_qp = fake_query_qp,
 	.create_event_channel = fake_create_events,
 	.destroy_event_channel = fake_destroy_events,
 	.create_id = fake_create_id,

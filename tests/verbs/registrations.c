@@ -67,8 +67,8 @@ static void test_kept(void **state)
 	struct regcache_entry *a, *b;
 
 	(void)state;
-	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER, false), 1);
-	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER, false), 1);
+	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER), 1);
+	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER), 1);
 	a = regcache_get(&c, memory[1] + 100, 50, READ);
 	regcache_put(&c, a);
 	assert_int_equal(adapter_registrations(), 1);
@@ -97,8 +97,8 @@ static void test_overlapping(void **state)
 	struct regcache_entry *e;
 
 	(void)state;
-	regcache_keep(&ranges, memory[2], BUFFER, false);
-	regcache_keep(&ranges, memory[2] + 1000, 1000, false);
+	regcache_keep(&ranges, memory[2], BUFFER);
+	regcache_keep(&ranges, memory[2] + 1000, 1000);
 	e = regcache_get(&c, memory[2] + 1500, 5000, READ); /* begins in both, is within the larger */
 	assert_ptr_equal(e->addr, memory[2]);
 	regcache_put(&c, e);
@@ -126,11 +126,11 @@ static void test_bounds(void **state)
 	struct regcache c = cache_of(&ranges);
 
 	(void)state;
-	assert_int_equal(regcache_keep(&none, memory[0], 10, false), -EFBIG);
-	assert_int_equal(regcache_keep(&ranges, memory[0], 11 * BUFFER, false), -EFBIG);
+	assert_int_equal(regcache_keep(&none, memory[0], 10), -EFBIG);
+	assert_int_equal(regcache_keep(&ranges, memory[0], 11 * BUFFER), -EFBIG);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(regcache_keep(&ranges, memory[i], BUFFER, false), 1);
-	assert_int_equal(regcache_keep(&ranges, memory[3], BUFFER, false), -ENOSPC);
+		assert_int_equal(regcache_keep(&ranges, memory[i], BUFFER), 1);
+	assert_int_equal(regcache_keep(&ranges, memory[3], BUFFER), -ENOSPC);
 	for (int i = 0; i < 3; i++)
 		touch(&c, i);
 	touch(&c, 0); /* 1 is the oldest now */
@@ -173,7 +173,7 @@ static void test_parts(void **state)
 	struct regcache_entry *e;
 
 	(void)state;
-	regcache_keep(&ranges, memory[0], BUFFER, false);
+	regcache_keep(&ranges, memory[0], BUFFER);
 	adapter_faults.fail_call = 1;
 	adapter_faults.fail_errno = EFAULT;
 	e = regcache_get(&c, memory[0] + 100, 1000, READ);

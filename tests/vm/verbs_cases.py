@@ -145,17 +145,6 @@ for (device, options), (name, programs), (checked, option) in itertools.product(
          environment(FORCED) + "XXDEV_OPTIONS='-Xmx1g -Dxxdevtest.largest=2097152%s'\n" % option +
          "".join("xxdev 2 xxdevtest.%s\n" % program for program in programs), java=True)
 
-# From array to array by the adapter, in C with threads, then in Java, which says that it has to be so; and where an emulated adapter is given no time.
-WINDOWS = "%s verbs_windows=always window_us=%d"
-case("windows-rxe", ONLY["rxe"] + ["--smp", "2"],
-     jobs(["--ranks 2 --seeds 3 --threads psl=4k"], WINDOWS % (FORCED, 1000000)) +
-     jobs(["--ranks 2 --seeds 1 --threads psl=4k"], WINDOWS % (FORCED, 50)) +
-     "export JAVA_TOOL_OPTIONS=\"$JAVA_TOOL_OPTIONS -Xms300m -XX:+AlwaysPreTouch\"\n" + environment(WINDOWS % (FORCED, 1000000)) +
-     "XXDEV_OPTIONS='-Dxxdevtest.largest=2097152 -Dxxdevtest.windows=true'\nxxdev 2 xxdevtest.Messages\n"
-     "XXDEV_OPTIONS=\"$XXDEV_OPTIONS -Dxxdevtest.registered=true -Dibvdev.register_heap=1 -Dibvdev.verbs_windows=auto\"\nxxdev 2 xxdevtest.Messages\n"
-     "xxdev 2 xxdevtest.Collected torture\nxxdev 2 xxdevtest.Collected deadlock\n"
-     "export IBVDEV_WINDOW_US=20000\nxxdev 2 xxdevtest.Collected stopped\n", "vm", java=True)
-
 # --- two guests, two ranks each: shm inside, Verbs between ---
 
 TWO = ["--nodes", "2", "--both", "--smp", "2"]

@@ -56,10 +56,6 @@ static void complete_own(struct verbs_link *l, const struct wire_hdr *hdr)
 	case VERBS_OWN_LEAVE:
 		l->left = true;
 		return;
-	case VERBS_OWN_LANE:
-		if (l->peer->state == VERBS_UP)
-			lane_on_call(l->peer, hdr);
-		return;
 	default:
 		peer_end(l->peer, -EPROTO, "rank %d sent an unknown packet: do all ranks run the same ibvdev?", l->peer->rank);
 		return;
@@ -215,8 +211,6 @@ int verbs_poll(struct transport *t, int budget)
 		empty = empty && n == 0;
 		events += seen;
 	}
-	if (v->lane_chores > 0 && budget >= TRANSPORT_BUDGET)
-		events += lane_work(v);
 	if (ending && empty)
 		events += complete_ended(v);
 	return events;

@@ -248,7 +248,6 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 	}
 	atomic_store(&d->next, atomic_load(&v->devices));
 	atomic_store(&v->devices, d);
-	expose_whole(d);
 	log_info(v->env.log, "verbs: %s opened: %s, %s, %u reads at a time", context->device->name,
 		 d->iwarp ? "iWARP" : "InfiniBand or RoCE", d->srq ? "shared receive queue" : "receives per connection",
 		 d->reads_out);

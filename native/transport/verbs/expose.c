@@ -136,48 +136,11 @@ void verbs_unexpose(struct transport *t, int peer, uint64_t cookie)
 	}
 }
 
-void expose_whole(struct verbs_device *d)
-{
-	const char *name = d->context->device->name;
-
-	for (uint32_t i = 0; i < d->verbs->ranges.count; i++) {
-		struct regcache_range *k = &d->verbs->ranges.range[i];
-
-		/* never given back: its registration is in use as long as the device is open */
-		if (k->whole && regcache_get(&d->regs, k->base, k->bytes, IBV_ACCESS_REMOTE_READ))
-			log_info(d->verbs->env.log, "verbs: %zu bytes at %p are registered on %s", k->bytes, (void *)k->base, name);
-		else if (k->whole)
-			log_warn(d->verbs->env.log, "verbs: %zu bytes at %p cannot be registered on %s as a whole (%s): parts of them are, message by message; "
-				 "does \"ulimit -l\" allow twice as much?", k->bytes, (void *)k->base, name, strerror(errno));
-	}
-}
-
-/* Is memory that is kept whole moved on the way to this peer? */
-static bool expose_leads(const struct verbs *v, const struct verbs_peer *p)
-{
-	return v->windows && !p->neighbour && p->local >= 0 && v->locals[p->local].way != VERBS_WAY_CM_IWARP;
-}
-
-/* The devices that lead to peers, now: later a message would wait for all that memory. */
-static void expose_open_devices(struct verbs *v)
-{
-	for (int r = 0; v->peers && r < v->env.size; r++) {
-		if (expose_leads(v, &v->peers[r]) && !device_get(v, v->locals[v->peers[r].local].context))
-			log_info(v->env.log, "verbs: memory is not registered yet: %s", error_text());
-	}
-}
-
 int verbs_keep(struct transport *t, void *base, size_t bytes, bool whole)
 {
 	struct verbs *v = (struct verbs *)t;
-	int rc = v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes, whole) : 0;
 
-	if (rc <= 0 || !whole)
-		return rc;
-	for (struct verbs_device *d = atomic_load(&v->devices); d; d = atomic_load(&d->next))
-		expose_whole(d);
-	expose_open_devices(v);
-	return rc;
+	return v->local_count > 0 && !whole ? regcache_keep(&v->ranges, base, bytes) : 0;
 }
 
 int verbs_unkeep(struct transport *t, const void *base, size_t bytes)

@@ -94,7 +94,6 @@ const struct verbs_provider verbs_provider_real = {
 	.poll_cq = ibv_poll_cq,
 	.req_notify_cq = ibv_req_notify_cq,
 	.modify_qp = ibv_modify_qp,
-	.query_qp = ibv_query_qp,
 	.create_event_channel = rdma_create_event_channel,
 	.destroy_event_channel = rdma_destroy_event_channel,
 	.create_id = rdma_create_id,

@@ -56,7 +56,6 @@ struct verbs_provider {
 	int (*poll_cq)(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 	int (*req_notify_cq)(struct ibv_cq *cq, int solicited_only);
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-	int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
 
 	/* connections */
 	struct rdma_event_channel *(*create_event_channel)(void);

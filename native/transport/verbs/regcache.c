@@ -54,19 +54,17 @@ static int ranges_grow(struct regcache_ranges *r)
 /* Is there room for one more by the limits? 0, or -errno with text. */
 static int ranges_admit(const struct regcache_ranges *r, size_t bytes)
 {
-	uint32_t count = r->count - r->wholes;
-
 	if (bytes > r->bytes_max || r->count_max == 0)
 		return error_set(-EFBIG, "a buffer of %zu bytes is more than verbs_cache_bytes (%llu) and verbs_cache_entries (%u) allow", bytes,
 				 (unsigned long long)r->bytes_max, r->count_max);
-	if (count >= r->count_max || bytes > r->bytes_max - r->bytes)
+	if (r->count >= r->count_max || bytes > r->bytes_max - r->bytes)
 		return error_set(-ENOSPC, "%u buffers of %llu bytes are kept registered, and one of %zu more would be too many: "
-				 "release some, or raise verbs_cache_entries or verbs_cache_bytes", count,
+				 "release some, or raise verbs_cache_entries or verbs_cache_bytes", r->count,
 				 (unsigned long long)r->bytes, bytes);
 	return 0;
 }
 
-int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes, bool whole)
+int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes)
 {
 	struct regcache_range *known = ranges_find(r, base, bytes);
 	uint32_t at;
@@ -76,17 +74,16 @@ int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes, bool whol
 		known->holds++;
 		return 1;
 	}
-	rc = whole ? 0 : ranges_admit(r, bytes);
+	rc = ranges_admit(r, bytes);
 	if (rc < 0)
 		return rc;
 	if (ranges_grow(r) < 0)
 		return -ENOMEM;
 	at = ranges_upto(r, base);
 	memmove(r->range + at + 1, r->range + at, (r->count - at) * sizeof(*r->range));
-	r->range[at] = (struct regcache_range){.base = base, .bytes = bytes, .holds = 1, .whole = whole};
+	r->range[at] = (struct regcache_range){.base = base, .bytes = bytes, .holds = 1};
 	r->count++;
-	r->wholes += whole;
-	r->bytes += whole ? 0 : bytes;
+	r->bytes += bytes;
 	return 1;
 }
 
@@ -94,7 +91,7 @@ int regcache_unkeep(struct regcache_ranges *r, const void *base, size_t bytes)
 {
 	struct regcache_range *known = ranges_find(r, base, bytes);
 
-	if (!known || known->whole)
+	if (!known)
 		return error_set(-EINVAL, "no buffer of %zu bytes is registered at %p", bytes, base);
 	if (--known->holds > 0)
 		return 0;
@@ -247,17 +244,14 @@ struct regcache_entry *regcache_get(struct regcache *c, void *addr, size_t len, 
 {
 	struct regcache_range *k = regcache_range_of(c->ranges, addr, len);
 	struct regcache_entry *e = k ? regcache_find(c, k->base, addr, len, access) : NULL;
-	/* of what is kept for good no peer is ever given the key to write */
-	int granted = k && k->whole ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ : REGCACHE_ALL;
-	bool all = k && k->whole && k->base == addr && k->bytes == len;
 
 	if (!e)
 		e = regcache_find(c, addr, addr, len, access);
-	if (!e && k && (all || !k->partial) && !(access & ~granted)) {
-		e = regcache_add(c, k->base, k->bytes, granted, true);
+	if (!e && k && !k->partial) {
+		e = regcache_add(c, k->base, k->bytes, REGCACHE_ALL, true);
 		k->partial = !e;
 	}
-	if (!e && !all)
+	if (!e)
 		e = regcache_add(c, addr, len, access, k != NULL);
 	if (!e)
 		c->refused_count++;

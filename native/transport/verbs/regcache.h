@@ -29,20 +29,18 @@ struct regcache_range {
 	size_t bytes;
 	uint32_t holds;          /* how often it was kept */
 	bool partial;            /* as a whole it cannot be registered */
-	bool whole;              /* does not count as kept, and is never released */
 };
 
 struct regcache_ranges {
 	struct regcache_range *range; /* sorted by base */
 	uint32_t count, room;
-	uint32_t wholes;
-	uint64_t bytes;          /* of those that count */
+	uint64_t bytes;
 	uint32_t count_max;
 	uint64_t bytes_max;
 };
 
-/* Keeps a range; whole: whatever the limits say, for good. 1; -ENOSPC: too much is kept; -EFBIG: more than may ever be; -ENOMEM; with text. */
-int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes, bool whole);
+/* Keeps a range. 1; -ENOSPC: too much is kept; -EFBIG: more than may ever be; -ENOMEM; with text. */
+int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes);
 /* Exactly this range is kept once less. 1: no longer at all; 0: still; -EINVAL: it was not kept (text). */
 int regcache_unkeep(struct regcache_ranges *r, const void *base, size_t bytes);
 /* The range that holds all of this memory, or NULL. */

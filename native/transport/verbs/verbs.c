@@ -10,7 +10,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "transport/verbs/verbs_state.h"
 
@@ -122,14 +121,6 @@ static void verbs_stop(struct verbs *v)
 	v->timer_fd = -1;
 }
 
-/* Without a registered heap each piece costs two registrations; whether that pays was not measured on an adapter (ARCHITECTURE.md). */
-static bool verbs_wants_windows(const struct settings *settings)
-{
-	enum { AUTO, ALWAYS, NEVER } want = (unsigned)settings_int(settings, SETTING_VERBS_WINDOWS);
-
-	return want == ALWAYS || (want == AUTO && settings_int(settings, SETTING_REGISTER_HEAP));
-}
-
 static int verbs_open(struct transport **out, const struct transport_env *env)
 {
 	struct verbs *v = calloc(1, sizeof(*v));
@@ -146,8 +137,6 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 	v->get_min = get_min > 0 ? (size_t)get_min : 1;
 	v->ranges.count_max = (uint32_t)settings_int(env->settings, SETTING_VERBS_CACHE_ENTRIES);
 	v->ranges.bytes_max = (uint64_t)settings_int(env->settings, SETTING_VERBS_CACHE_BYTES);
-	v->windows = verbs_wants_windows(env->settings);
-	v->window_ns = settings_int(env->settings, SETTING_WINDOW_US) * CLOCK_NS_PER_US;
 	v->rendezvous = (enum verbs_rendezvous)settings_int(env->settings, SETTING_VERBS_RENDEZVOUS);
 	verbs_read_job(v);
 	rc = verbs_start(v);
@@ -179,9 +168,7 @@ static int verbs_attach(struct transport *t, const struct transport_peer_info *p
 
 		p->verbs = v;
 		p->rank = r;
-		pthread_mutex_init(&p->lane.gate, NULL);
 		p->local = -1;
-		p->neighbour = peers[r].same_node && strstr(settings_text(v->env.settings, SETTING_TRANSPORTS), "shm");
 		if (r == v->env.rank || v->local_count == 0)
 			continue;
 		if (route_choose(v, p, peers[r].address, peers[r].address_bytes))
@@ -205,8 +192,6 @@ static void verbs_close(struct transport *t)
 
 	if (!v)
 		return;
-	for (int r = 0; v->peers && r < v->env.size; r++)
-		lane_close(&v->peers[r]);
 	move_close(v);
 	expose_close(v);
 	for (uint32_t i = 0; i < v->link_count; i++) {
@@ -297,7 +282,6 @@ static void verbs_forget(struct transport *t, int peer)
 	struct verbs *v = verbs_of(t);
 	struct verbs_peer *p = &v->peers[peer];
 
-	lane_forget(p);
 	if (p->state == VERBS_DOWN)
 		return;
 	if (p->link)
@@ -325,9 +309,6 @@ static void verbs_counters(const struct transport *t, int peer,
 		add(arg, "verbs_read_bytes", p->move_bytes[VERBS_READ]);
 		add(arg, "verbs_writes", p->moves[VERBS_WRITE]);
 		add(arg, "verbs_write_bytes", p->move_bytes[VERBS_WRITE]);
-		add(arg, "verbs_windows", p->lane.taken);
-		add(arg, "verbs_window_bytes", p->lane.taken_bytes);
-		add(arg, "verbs_window_pairs", p->lane.number);
 		return;
 	}
 	for (uint32_t i = 0; i < v->link_count; i++) {
@@ -336,8 +317,6 @@ static void verbs_counters(const struct transport *t, int peer,
 			bytes += v->links[i]->tx.bytes + v->links[i]->rx.bytes;
 		}
 	}
-	for (int r = 0; r < v->env.size; r++)
-		qps += v->peers[r].lane.state != VERBS_LANE_NONE && v->peers[r].lane.state != VERBS_LANE_OFF;
 	for (struct verbs_device *d = atomic_load(&v->devices); d; d = atomic_load(&d->next)) {
 		for (uint32_t i = 0; i < d->srq_slab_count; i++)
 			bytes += d->srq_slabs[i].bytes;
@@ -354,7 +333,7 @@ static void verbs_counters(const struct transport *t, int peer,
 	add(arg, "verbs_registrations_evicted", evicted);
 	add(arg, "verbs_registrations_refused", refused);
 	add(arg, "verbs_registered_peak", peak);
-	add(arg, "verbs_buffers_kept", v->ranges.count - v->ranges.wholes);
+	add(arg, "verbs_buffers_kept", v->ranges.count);
 }
 
 /* What the settings come to on this machine, and why. */
@@ -418,7 +397,6 @@ const struct transport_ops transport_verbs_ops = {
 	.put_pays = verbs_put_pays,
 	.put = verbs_put,
 	.cancel = verbs_cancel,
-	.window = &lane_window,
 	.keep = verbs_keep,
 	.unkeep = verbs_unkeep,
 	.forget = verbs_forget,

@@ -12,12 +12,10 @@
  *   regcache.c  registrations of user memory    status.c    completion statuses in words
  *   exchange.c  TCP instead of RDMA CM          endpoint.c  a queue pair connected by hand
  *   gid.c       devices behind addresses        provider.c  the libraries
- *   lane.c      windows, and their queue pair
  *
- * Everything is guarded by the core's lock, but verbs.chores, the stash of a device, and what a lane says of itself.
+ * Everything is guarded by the core's lock, but verbs.chores and the stash of a device.
  */
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "transport/transport.h"
@@ -153,7 +151,6 @@ enum verbs_own {
 	VERBS_OWN_CREDIT,
 	VERBS_OWN_HELLO,
 	VERBS_OWN_LEAVE,
-	VERBS_OWN_LANE, /* from = my queue pair for windows (0: none any more), value = its number << 32 | psn: join it to a fresh one of yours */
 };
 
 struct verbs_device {
@@ -213,52 +210,12 @@ struct verbs_link {
 	bool behind_waits;           /* a packet behind a put goes before those of the core */
 };
 
-/*
- * The lane: the queue pair of windows with a peer.  One that was reset to take a window back is followed by a fresh one on both sides.
- *
- *   NONE --open() wants one--> CALLED --their call--> JOINING --there is time--> UP
- *   NONE --their call--> CALLED --at once--> UP
- *   JOINING --another call--> UP (never joined: what it was to be joined to is gone)
- *   UP --broken, or their call; nobody inside any more--> CALLED (a fresh pair; after their call at once UP)
- *   any --cannot be made, broke too often, they have none--> OFF
- *
- * All but their call is lane_work()'s, which does not run in a thread that has a region open.
- *
- * Calls arrive in order, so the last one names the pair that the peer has; one that comes while ours is CALLED was sent by a peer that had not seen ours, or
- * answers it: both join the two.  One that comes while ours is UP says that the other end of ours is gone.
- *
- * Who is inside uses qp and cq without the lock: they stay until nobody is.  Only lane_break() takes the pair away before, under the gate.
- */
-enum verbs_lane_state { VERBS_LANE_NONE, VERBS_LANE_CALLED, VERBS_LANE_JOINING, VERBS_LANE_UP, VERBS_LANE_OFF };
-struct verbs_lane {
-	enum verbs_lane_state state;
-	struct ibv_qp *qp;
-	struct ibv_cq *cq;
-	uint32_t number, psn;        /* of our pair */
-	struct {
-		uint32_t qpn, psn, number;
-	} theirs;
-	bool owes_call;              /* to be sent when there is room */
-	bool chore;                  /* lane_work() is to look at it */
-	bool wanted;                 /* open() was called */
-	bool called, gone;           /* their pair is new, or none: ours follows when nobody is inside */
-	int inside;                  /* windows offered, and windows claimed: at most one each */
-	struct regcache *regs;
-	struct regcache_entry *out, *in;
-	size_t in_bytes;
-	unsigned breaks;             /* since a window was last taken */
-	uint64_t taken, taken_bytes;
-	pthread_mutex_t gate;        /* posting, and resetting: without the core's lock */
-	_Atomic bool broken;         /* reset: for good */
-};
-
 struct verbs_peer {
 	struct verbs *verbs;
 	int rank;
 	enum peer_link_state state;
 	struct verbs_link *link;
 	int local;                   /* index into verbs.locals; -1: out of reach */
-	bool neighbour;              /* another transport carries it, if it may */
 	struct sockaddr_storage remote;
 	uint32_t slot_bytes;         /* the smaller of ours and theirs */
 	int end_code;                /* ENDING */
@@ -266,7 +223,6 @@ struct verbs_peer {
 	char *end_text;
 	uint64_t packets_out, packets_in, inlined, full_count, credit_packets;
 	uint64_t moves[VERBS_DIRECTIONS], move_bytes[VERBS_DIRECTIONS];
-	struct verbs_lane lane;
 };
 
 enum verbs_work { VERBS_WORK_RECV, VERBS_WORK_SEND, VERBS_WORK_MOVE };
@@ -305,9 +261,6 @@ struct verbs {
 	enum verbs_rendezvous rendezvous;
 	size_t register_max;         /* bytes of messages registered at a time; 0: no limit */
 	bool warned_memory;
-	bool windows;                /* wanted */
-	int64_t window_ns;           /* most that one is read for */
-	int lane_chores;             /* of peers */
 	struct regcache_ranges ranges; /* user memory that stays mapped */
 };
 
@@ -446,8 +399,6 @@ int expose_register(struct verbs_device *d, void *const base[2], const size_t le
 		    struct regcache_entry *reg[2]);
 void expose_close(struct verbs *v);
 int verbs_keep(struct transport *t, void *base, size_t bytes, bool whole);
-/* Registers the ranges that are kept whole. */
-void expose_whole(struct verbs_device *d);
 int verbs_unkeep(struct transport *t, const void *base, size_t bytes);
 
 /* --- move.c --- */
@@ -459,17 +410,6 @@ void move_on_completion(struct verbs_link *l, uint32_t index, bool ok);
 void move_pump(struct verbs_link *l);
 /* Frees all moves. */
 void move_close(struct verbs *v);
-
-/* --- lane.c --- */
-extern const struct transport_window lane_window;
-/* The peer has a fresh pair, or none any more. */
-void lane_on_call(struct verbs_peer *p, const struct wire_hdr *hdr);
-/* Sends the calls that are owed, makes the pairs that are due; how many. */
-int lane_work(struct verbs *v);
-/* The adapter is to move nothing more for this peer's windows. */
-void lane_forget(struct verbs_peer *p);
-/* Nobody is inside. */
-void lane_close(struct verbs_peer *p);
 
 /* --- status.c --- */
 /* What a completion status means and what to check. */
