@@ -4,12 +4,14 @@
 #   deps_install build        what building and running needs
 #   deps_install build tests  what the tests need on top
 #   deps_install vm           what scripts/ibvdev-vm and its guests need
+#   deps_install cluster      engines that start ranks over nodes: the test suite cluster
 #   deps_install bench        whom bench/run compares with, and what draws its plots
 #
 # A requirement is met by what it provides, not by a package's name: a JDK or a Meson from
 # elsewhere is as good.  Without root, sudo is used; without both, the command to run is printed.
 
-deps_has_command() { command -v "$1" >/dev/null 2>&1; }
+# Daemons are not on the path of every user.
+deps_has_command() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null 2>&1; }
 deps_has_library() { pkg-config --exists "$1" >/dev/null 2>&1; }
 
 # The JDK has to have the JNI header, a bare JRE has not.
@@ -65,6 +67,20 @@ deps_missing() {
 		deps_has_command ib_send_lat || echo perftest
 		[ -e /etc/libibverbs.d/rxe.driver ] || echo ibverbs-providers
 		;;
+	cluster)
+		deps_has_command ip || echo iproute2
+		deps_has_command nsenter || echo util-linux
+		deps_has_command sshd || echo openssh-server
+		deps_has_command ssh || echo openssh-client
+		deps_has_command munged || echo munge
+		deps_has_command slurmctld || echo slurmctld
+		deps_has_command slurmd || echo slurmd
+		deps_has_command srun || echo slurm-client
+		deps_has_command mpirun.openmpi || echo openmpi-bin
+		deps_has_command mpiexec.hydra || echo mpich
+		# Debian's Slurm opens libpmix.so, which only this package has.
+		deps_has_library pmix || echo libpmix-dev
+		;;
 	bench)
 		deps_has_mpi openmpi || echo libopenmpi-dev openmpi-bin
 		deps_has_mpi mpich || echo libmpich-dev mpich
@@ -107,14 +123,22 @@ deps_install() {
 }
 
 # deps_apt [sudo] -- packages
+# Packages of daemons start them when they are installed; policy-rc.d forbids that while ours are.
 deps_apt() {
-	local before=()
+	local before=() policy=/usr/sbin/policy-rc.d status ours=
 
 	while [ "$1" != -- ]; do
 		before+=("$1")
 		shift
 	done
 	shift
+	if [ ! -e "$policy" ]; then
+		ours=1
+		printf '#!/bin/sh\nexit 101\n' | "${before[@]}" install -m 755 /dev/stdin "$policy" || return 1
+	fi
 	"${before[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		-o DPkg::Lock::Timeout=300 "$@" </dev/null
+	status=$?
+	[ -z "$ours" ] || "${before[@]}" rm -f "$policy"
+	return "$status"
 }

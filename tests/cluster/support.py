@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""What the cluster tests share: one set of nodes a test class, jobs on it, and nothing left behind."""
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+import world  # noqa: E402  (nothing is to be written into the checkout before)
+from nodes import ROOT, Nodes, wait_for  # noqa: E402
+
+BUILD = os.path.abspath(os.environ.get("IBVDEV_BUILD") or os.path.join(ROOT, "build"))
+IBVRUN = os.path.join(ROOT, "scripts", "ibvrun")
+INFO = os.path.join(ROOT, "scripts", "ibvdev-info")
+JAR = os.path.join(BUILD, "java", "ibvdev.jar")
+XXDEV_JAR = os.path.join(BUILD, "java", "xxdev-api.jar")
+PROBE = os.path.join(BUILD, "tests", "cluster", "cluster-probe")
+MPJ_JAR = os.environ.get("IBVDEV_TEST_MPJ_JAR", "/usr/share/java/mpj.jar")
+LOG4J_JAR = "/usr/share/java/log4j-1.2.jar"
+MPJ_HOME = "/usr/share/mpj"
+JVM = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx64m", "-Xshare:auto"]  # eight on two processors
+LIMIT_S = 60   # turns a hang into a failure
+SETTLE_S = 10  # what an engine may take to clear up
+NOT_OURS = ("SLURM_", "PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "IBVDEV_", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+            "JDK_JAVA_OPTIONS", "CLASSPATH", "DISPLAY", "SSH_")
+
+
+def undo_inherited_dispositions():
+    """A shell's background jobs ignore SIGINT; a test starts a command as a terminal would."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except FileNotFoundError:
+        return ""
+
+
+def compile_java(class_path, *sources):
+    """The folder of the compiled classes, below the checkout's build folder, which all nodes see."""
+    folder = tempfile.mkdtemp(prefix="cluster-classes-", dir=BUILD)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    subprocess.run(["javac", "-cp", class_path, "-d", folder] + [os.path.join(ROOT, s) for s in sources], check=True)
+    return folder
+
+
+class ClusterTest(unittest.TestCase):
+    """Each test finds the nodes idle and has to leave them so."""
+
+    maxDiff = None
+    count = 4
+    shared = False
+    engine_class = None
+
+    @classmethod
+    def setUpClass(cls):
+        reason = cls.engine_class.why_not() if cls.engine_class else None
+        if reason:
+            raise AssertionError(reason) if world.MUST_RUN else unittest.SkipTest(reason)
+        cls.nodes = Nodes(cls.count, cls.shared, [BUILD])
+        cls.addClassCleanup(cls.nodes.close)
+        cls.engine = None
+        if cls.engine_class:
+            cls.engine = cls.engine_class(cls.nodes)
+            cls.addClassCleanup(cls.engine.close)
+
+    def setUp(self):
+        self.jobs = []
+        self.folder = tempfile.mkdtemp(prefix="test-", dir=self.nodes.folder)
+        self.before = self.nodes.snapshot()
+        self.addCleanup(self._end_jobs)
+
+    def tearDown(self):
+        self.assert_nothing_left()
+
+    def _end_jobs(self):
+        for job in self.jobs:
+            if job.poll() is None:
+                job.kill()
+            job.wait()
+            for stream in (job.stdin, job.stdout, job.stderr):
+                if stream and not stream.closed:
+                    stream.close()
+        for i in self.nodes.numbers:
+            for pid in self.nodes.processes(i):
+                if pid not in self.before[i][0]:
+                    os.kill(pid, signal.SIGKILL)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def environ(self, **more):
+        env = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
+        env.update(IBVDEV_BUILD=BUILD, MPJ_HOME=MPJ_HOME, LC_ALL="C.UTF-8", TMPDIR="/tmp")
+        env.update(self.engine.environment() if self.engine else {})
+        env.update(more)
+        return env
+
+    def start(self, *words, node=1, env=None, stdin=subprocess.DEVNULL, **options):
+        """A command on a node, as a user types it there."""
+        job = self.nodes.start(node, *words, cwd=self.folder, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env=self.environ(**(env or {})), preexec_fn=undo_inherited_dispositions, **options)
+        self.jobs.append(job)
+        return job
+
+    def finish(self, job, data=None, limit_s=LIMIT_S):
+        """(status, stdout, stderr) of a job that has to end."""
+        try:
+            out, err = job.communicate(data, timeout=limit_s)
+        except subprocess.TimeoutExpired as e:
+            self.fail("%s did not end in %g s\nstdout:\n%s\nstderr:\n%s\nleft: %s" % (
+                job.args, limit_s, _text(e.stdout), _text(e.stderr), self.nodes.new_since(self.before)))
+        return job.returncode, out, err
+
+    def run_job(self, *words, data=None, **options):
+        if data is not None:
+            options["stdin"] = subprocess.PIPE
+        return self.finish(self.start(*words, **options), data)
+
+    def succeed(self, *words, **options):
+        status, out, err = self.run_job(*words, **options)
+        self.assertEqual(status, 0, "stdout:\n%s\nstderr:\n%s" % (out, err))
+        return out, err
+
+    def send(self, job, number):
+        """A signal to the command itself."""
+        os.kill(self.nodes.real_pid(job), number)
+
+    def interrupt(self, job):
+        """Ctrl-C: SIGINT to the process group of the terminal."""
+        os.killpg(self.nodes.real_pid(job), signal.SIGINT)
+
+    def left(self):
+        ignored = tuple("file " + f for f in self.engine.leftovers) if self.engine else ()
+        return self.nodes.new_since(self.before, lambda thing: bool(ignored) and thing.startswith(ignored))
+
+    def assert_nothing_left(self, limit_s=SETTLE_S):
+        """No process, port or file that was not there before the test, on any node."""
+        lines = []
+
+        def clean():
+            lines[:] = self.left()
+            return not lines
+        try:
+            wait_for(clean, "the nodes are clean", limit_s)
+        except AssertionError:
+            self.fail("left on the nodes:\n" + "\n".join(lines))
+
+
+def _text(data):
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+
+
+def main():
+    """Runs this program's tests in a world of their own; status 77 if there is nothing to run here."""
+    world.enter()
+    result = unittest.main(exit=False, argv=sys.argv).result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(0 if result.testsRun > len(result.skipped) else world.SKIPPED)
