@@ -81,22 +81,6 @@ JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_size
 
 /*
  * Class:     xxdev_ibvdev_Native
- * Method:    registersHeap
- * Signature: (J)I
- */
-JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_registersHeap
-  (JNIEnv *, jclass, jlong);
-
-/*
- * Class:     xxdev_ibvdev_Native
- * Method:    registerHeap
- * Signature: (JJJ)I
- */
-JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_registerHeap
-  (JNIEnv *, jclass, jlong, jlong, jlong);
-
-/*
- * Class:     xxdev_ibvdev_Native
  * Method:    jobId
  * Signature: (J)[B
  */

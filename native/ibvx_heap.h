@@ -86,11 +86,4 @@ int ibvx_heap_any(struct ibvx *ep, int count, const ibvx_req reqs[]);
  * wait before it), and nothing has happened. */
 int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);
 
-/* Does the setting register_heap ask for ibvx_heap_register()? */
-bool ibvx_heap_registers(struct ibvx *ep);
-
-/* All memory that moves lies here, moves nowhere else, and stays mapped and backed by the same pages until the endpoint is closed: adapters
- * may know it once and for all.  As ibvx_buffer_register(), but for the limits; there is no release. */
-int ibvx_heap_register(struct ibvx *ep, void *base, size_t bytes);
-
 #endif

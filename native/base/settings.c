@@ -50,8 +50,6 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"a thread that makes progress while no call polls"),
 	[SETTING_WINDOW_US] = INT("window_us", "us", 50, 1000000, false, "2000",
 		"how long a collector may have to wait for one piece of an array that is moved straight to a peer's"),
-	[SETTING_REGISTER_HEAP] = BOOL("register_heap", "0",
-		"register the heap of the JVM once, so that adapters move arrays straight to arrays; refused unless it cannot change its place"),
 	[SETTING_TRANSPORTS] = TEXT("transports", 255, "self,shm,verbs",
 		"transports that may be used, best first, separated by commas"),
 	[SETTING_SHM_SLOTS] = INT("shm_slots", "count", 16, 65536, false, "256",

@@ -4,9 +4,8 @@
 
 #include "base/error.h"
 #include "core/api.h"
-#include "ibvx_heap.h"
 
-static int buffer_keep(struct ibvx *ep, void *base, size_t bytes, bool whole)
+int ibvx_buffer_register(struct ibvx *ep, void *base, size_t bytes)
 {
 	int rc;
 
@@ -18,25 +17,10 @@ static int buffer_keep(struct ibvx *ep, void *base, size_t bytes, bool whole)
 		struct transport *t = ep->transports[i];
 
 		if (t->ops->keep)
-			rc = t->ops->keep(t, base, bytes, whole);
+			rc = t->ops->keep(t, base, bytes);
 	}
 	core_unlock(ep);
 	return rc;
-}
-
-int ibvx_buffer_register(struct ibvx *ep, void *base, size_t bytes)
-{
-	return buffer_keep(ep, base, bytes, false);
-}
-
-bool ibvx_heap_registers(struct ibvx *ep)
-{
-	return settings_int(ep->settings, SETTING_REGISTER_HEAP);
-}
-
-int ibvx_heap_register(struct ibvx *ep, void *base, size_t bytes)
-{
-	return buffer_keep(ep, base, bytes, true);
 }
 
 int ibvx_buffer_release(struct ibvx *ep, void *base, size_t bytes)

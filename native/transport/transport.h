@@ -236,8 +236,9 @@ struct transport_ops {
 
 	/* NULL where nothing is to be won.  keep(): this memory stays mapped until unkeep() with the same arguments: what was prepared for a
 	 * move of it may be used again for the next.  1; 0: no use for it here, unkeep() must not follow; -ENOSPC: too
-	 * much is kept already, -EFBIG: it alone is too much, -ENOMEM.  whole: no limits, no unkeep(), and prepared at once.  unkeep(): when it returns nothing of a finished message refers to the memory.  0 or -EINVAL. */
-	int (*keep)(struct transport *t, void *base, size_t bytes, bool whole);
+	 * much is kept already, -EFBIG: it alone is too much, -ENOMEM.
+	 * unkeep(): when it returns nothing of a finished message refers to the memory.  0 or -EINVAL. */
+	int (*keep)(struct transport *t, void *base, size_t bytes);
 	int (*unkeep)(struct transport *t, const void *base, size_t bytes);
 
 	/* We close in good order (say goodbye first) / the core has given the peer up / this rank is aborted:

@@ -226,7 +226,7 @@ static void test_stale(void **state)
 		size_t len = 33000 + (size_t)round * 7 % 30000;
 
 		if (keep)
-			assert_int_equal(OPS.keep(p.side[0].t, from, BUFFER, false) + OPS.keep(p.side[1].t, to, BUFFER, false), 2);
+			assert_int_equal(OPS.keep(p.side[0].t, from, BUFFER) + OPS.keep(p.side[1].t, to, BUFFER), 2);
 		for (int again = 0; again < 2; again++) {
 			memset(from, round * 2 + again, len);
 			memset(to, ~(round * 2 + again), len);
@@ -240,7 +240,7 @@ static void test_stale(void **state)
 		assert_int_equal(adapter_remap(from, BUFFER) + adapter_remap(to, BUFFER), 0); /* nothing refers to them */
 	}
 	/* the double would tell: who frees what he has vouched for gets the old bytes */
-	OPS.keep(p.side[0].t, from, BUFFER, false);
+	OPS.keep(p.side[0].t, from, BUFFER);
 	memset(from, 1, BUFFER);
 	move(&p, from, to, BUFFER, false);
 	assert_int_equal(adapter_remap(from, BUFFER), 1);
@@ -278,7 +278,7 @@ static void test_counters(void **state)
 	pair_open(&p, NULL);
 	assert_true(pair_send_until(&p, 0, 1, 8));
 	pair_run(&p);
-	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER, false), 1);
+	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER), 1);
 	for (int i = 0; i < 10; i++)
 		move(&p, memory[0], memory[1], BUFFER, false);
 	assert_int_equal(counter(&p, 0, "verbs_registrations"), 1);
@@ -289,7 +289,7 @@ static void test_counters(void **state)
 	assert_int_equal(adapter_live(), 0);
 	adapter_reset();
 	pair_open(&p, off);
-	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER, false), -EFBIG);
+	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER), -EFBIG);
 	pair_close(&p);
 }
 

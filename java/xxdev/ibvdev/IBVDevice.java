@@ -71,7 +71,6 @@ public final class IBVDevice extends Device {
 			throw new XXDevException("init of rank " + rank + ": " + Texts.last());
 		try {
 			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), rank, Native.size(handle));
-			registerHeap(handle);
 			codec = new ObjectCodec(all.size(), limits, serializer);
 			endpoint = handle;
 			peers = all;
@@ -80,20 +79,6 @@ public final class IBVDevice extends Device {
 			if (endpoint != handle)
 				Native.abort(handle);
 		}
-	}
-
-	private static void registerHeap(long handle) {
-		int rc = Native.registersHeap(handle);
-		try {
-			if (rc > 0) {
-				WholeHeap heap = WholeHeap.find();
-				rc = Native.registerHeap(handle, heap.base, heap.bytes);
-			}
-		} catch (IllegalArgumentException e) {
-			throw new XXDevException("init: " + e.getMessage(), e);
-		}
-		if (rc < 0)
-			throw new XXDevException("init: " + Texts.last());
 	}
 
 	private static int rankArgument(String[] args) {

@@ -77,12 +77,6 @@ final class Native {
 
 	static native int size(long endpoint);
 
-	/** 1: the setting register_heap asks for {@link #registerHeap}; 0: it does not. */
-	static native int registersHeap(long endpoint);
-
-	/** The heap lies here for good ({@link WholeHeap}). */
-	static native int registerHeap(long endpoint, long base, long bytes);
-
 	static native byte[] jobId(long endpoint);
 
 	static native byte[] errorText();

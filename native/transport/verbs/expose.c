@@ -136,11 +136,11 @@ void verbs_unexpose(struct transport *t, int peer, uint64_t cookie)
 	}
 }
 
-int verbs_keep(struct transport *t, void *base, size_t bytes, bool whole)
+int verbs_keep(struct transport *t, void *base, size_t bytes)
 {
 	struct verbs *v = (struct verbs *)t;
 
-	return v->local_count > 0 && !whole ? regcache_keep(&v->ranges, base, bytes) : 0;
+	return v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes) : 0;
 }
 
 int verbs_unkeep(struct transport *t, const void *base, size_t bytes)

@@ -398,7 +398,7 @@ bool verbs_put_pays(const struct transport *t, int peer, size_t bytes);
 int expose_register(struct verbs_device *d, void *const base[2], const size_t len[2], int access,
 		    struct regcache_entry *reg[2]);
 void expose_close(struct verbs *v);
-int verbs_keep(struct transport *t, void *base, size_t bytes, bool whole);
+int verbs_keep(struct transport *t, void *base, size_t bytes);
 int verbs_unkeep(struct transport *t, const void *base, size_t bytes);
 
 /* --- move.c --- */

@@ -220,31 +220,18 @@ final class Messages extends Program {
 		checkStatus(dev.recv(in, ids[me], 7, CONTEXT), me, 7, Type.FLOAT, 30);
 	}
 
-	/** Of this process; -1: there is none of this name. */
-	private long counter(String name) {
-		for (String line : ((IBVDevice) dev).counters(null).split("\n"))
-			if (line.startsWith(name + " "))
-				return Long.parseLong(line.substring(name.length() + 1));
-		return -1;
-	}
-
 	/** From array to array with one copy: the job says that it has to be so. */
 	@Case
 	void arraysGoByWindows() {
 		if (!Boolean.getBoolean("xxdevtest.windows"))
 			return;
 		double[] data = new double[1 << 17];
-		boolean whole = Boolean.getBoolean("xxdevtest.registered");
-		long registered = counter("verbs_registrations");
 		for (int i = 0; i < 50; i++) {
 			if (me == 0)
 				dev.send(data, ids[1], 9, CONTEXT);
 			else
 				dev.recv(data, ids[0], 9, CONTEXT);
 		}
-		check(!whole || registered > 0, "the heap is not registered");
-		if (whole)
-			equal(registered, counter("verbs_registrations"), "registrations");
 		check(me == 1 || !((IBVDevice) dev).counters(ids[1]).contains("\nwindows 0\n"), "no window was taken");
 	}
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 package xxdevtest;
 
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import harness.EveryMode;
@@ -39,37 +38,6 @@ final class XxdevTest {
 	void messagesWithOneCopy(Mode mode) {
 		boolean windows = mode != Mode.CHECK_JNI && Runtime.getRuntime().availableProcessors() > 1;
 		finishes(job(mode, 2, Messages.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000").option("-Dxxdevtest.windows=" + windows));
-	}
-
-	/** A heap that stays where it is, as an adapter could be told once and for all. */
-	@EveryMode
-	void registeredHeap(Mode mode) {
-		for (String collector : new String[] {"Serial", "Parallel", "G1"})
-			finishes(registering(mode).heap("200m").option("-Xms200m").option("-XX:+AlwaysPreTouch").collector("-XX:+Use" + collector + "GC")
-				.option("-XX:-UseAdaptiveSizePolicy"));
-	}
-
-	/** One that does not is refused, with all that would have to change. */
-	@EveryMode
-	void heapThatMoves(Mode mode) {
-		refuses(registering(mode).heap("200m").option("-Xms100m").collector("-XX:+UseParallelGC"), "begins with 104857600 bytes", "and 209715200",
-			"-XX:+AlwaysPreTouch", "-XX:-UseAdaptiveSizePolicy", "without register_heap");
-		/* It begins as large as it may become, and may still shrink. */
-		refuses(registering(mode).heap("200m").option("-XX:InitialHeapSize=200m").option("-XX:+AlwaysPreTouch").collector("-XX:+UseG1GC"),
-			"begins with 209715200 bytes", "-Xms and -Xmx of one size");
-	}
-
-	private static void refuses(Job job, String... words) {
-		Result result = job.run();
-		for (int rank = 0; rank < 2; rank++) {
-			assertNotEquals(0, result.exitCode(rank), result.toString());
-			for (String word : words)
-				assertTrue(result.stderr(rank).contains(word), result.toString());
-		}
-	}
-
-	private static Job registering(Mode mode) {
-		return job(mode, 2, Messages.class).option("-Dibvdev.register_heap=1").option("-Dxxdevtest.largest=100000");
 	}
 
 	@EveryMode
