@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 5u
+#define WIRE_VERSION 6u
 
 enum wire_kind {
 	WIRE_NONE = 0,
@@ -22,9 +22,8 @@ enum wire_kind {
 	WIRE_RTS,         /* msg: payload = struct wire_long, then the transport's rma descriptors if WIRE_RMA, else the first bytes */
 	WIRE_CTS,         /* ctl: id = send, from = receive: stream it to me; payload = the transport's rma descriptors if WIRE_RMA */
 	WIRE_DATA,        /* ctl: id = receive, offset; payload */
-	WIRE_WINDOW,      /* ctl: id = receive, offset, value = bytes: they may be taken from my memory now; payload = the transport's description */
-	WIRE_TAKEN,       /* ctl: id = send, offset = so much of it I have: the window was taken */
-	WIRE_FIN,         /* ctl: id = send: taken (or dropped); complete it */
+	WIRE_SEGMENT,     /* ctl: id = receive, offset, value = bytes: a segment of my pinned memory, leased to you; payload = the transport's lease descriptor */
+	WIRE_FIN,         /* ctl: id = send: received (or dropped); complete it */
 	WIRE_DONE,        /* ctl: id = receive: all of it was written into your memory */
 	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */
 	WIRE_CREDIT,      /* ctl: value = window bytes given, offset = how much of all is a grant */
@@ -36,7 +35,7 @@ enum wire_kind {
 enum wire_flag {
 	WIRE_SYNC = 1 << 0, /* EAGER*: answer with ACK when matched */
 	WIRE_RMA = 1 << 1,  /* RTS, CTS: descriptors follow, a get (RTS) or a put (CTS) is possible */
-	WIRE_WAITS = 1 << 2, /* RTS: my memory moves, and the thread that has it waits here for this message; CTS: mine, too: open windows */
+	WIRE_LEASE = 1 << 2, /* RTS: the memory is pinnable by a thread that waits for this message; CTS: so is mine: lease segments */
 };
 
 /* The header of every packet. */
@@ -76,7 +75,7 @@ static_assert(sizeof(struct wire_long) == 16, "no padding on the wire");
 
 /* Largest sum of the rma descriptors of a message's two segments. */
 #define WIRE_RMA_MAX 96u
-/* Of the description of a window, always. */
-#define WIRE_WINDOW_BYTES 16u
+/* Size of the descriptor of a lease. */
+#define WIRE_LEASE_BYTES 16u
 
 #endif

@@ -48,7 +48,7 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"polling between sched_yield calls before a waiting call sleeps"),
 	[SETTING_PROGRESS_THREAD] = BOOL("progress_thread", "0",
 		"a thread that makes progress while no call polls"),
-	[SETTING_WINDOW_US] = INT("window_us", "us", 50, 1000000, false, "2000",
+	[SETTING_LEASE_US] = INT("lease_us", "us", 50, 1000000, false, "2000",
 		"how long a collector may have to wait for one piece of an array that is moved straight to a peer's"),
 	[SETTING_TRANSPORTS] = TEXT("transports", 255, "self,shm,verbs",
 		"transports that may be used, best first, separated by commas"),

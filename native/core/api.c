@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "core/arrive.h"
 #include "core/complete.h"
-#include "core/flow.h"
-#include "core/heap.h"
+#include "core/flow_control.h"
+#include "core/pin.h"
 #include "core/peer.h"
 #include "core/recv.h"
 #include "core/send.h"
-#include "core/wait.h"
-#include "ibvx_heap.h"
+#include "core/progress.h"
+#include "ibvx_pin.h"
 
 int api_not_rank(const struct ibvx *ep, int rank, const char *what)
 {
@@ -55,7 +55,7 @@ int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_status *sta
 	recv_end_hopeless(ep, r);
 	if (r->state != REQ_DONE) {
 		r->waiter = &w;
-		rc = wait_until(ep, &w, api_request_done, r, -1);
+		rc = progress_wait(ep, &w, api_request_done, r, -1);
 		r->waiter = NULL;
 	}
 	return rc ? rc : complete_consume(ep, r, status);
@@ -69,7 +69,7 @@ static int api_look_for_credit(struct peer *p, const struct ibvx_sbuf *buf, int 
 
 	if (total > p->eager_max || flow_allows_eager(p, total))
 		return 0;
-	wait_progress(p->ep);
+	progress_run(p->ep);
 	rc = peer_check(p);
 	return rc ? rc : send_at_once(p, buf, tag, context);
 }
@@ -212,7 +212,7 @@ static int api_start_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int sour
 int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
 	      struct ibvx_status *status)
 {
-	struct landing l = {.buf = buf, .source = source, .tag = tag, .context = context};
+	struct direct_recv l = {.buf = buf, .source = source, .tag = tag, .context = context};
 	int rc = api_check_source(ep, source);
 
 	if (rc == 0)
@@ -220,7 +220,7 @@ int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag,
 	if (rc)
 		return rc;
 	core_lock(ep);
-	recv_at_once(ep, &l);
+	direct_recv_poll(ep, &l);
 	if (l.done) {
 		core_unlock(ep);
 		if (status)
@@ -276,11 +276,11 @@ static int api_look(struct ibvx *ep, int source, int tag, int context, bool bloc
 	struct peer *gone;
 
 	*out = recv_peek(ep, source, tag, context);
-	if (!*out && wait_progress(ep) > 0)
+	if (!*out && progress_run(ep) > 0)
 		*out = recv_peek(ep, source, tag, context);
 	if (*out)
 		return 1;
-	flow_starve_source(ep, source);
+	flow_emergency_source(ep, source);
 	gone = recv_hopeless(ep, source);
 	if (!gone || (gone->state == PEER_CLOSED && !blocking))
 		return 0;
@@ -301,7 +301,7 @@ static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_re
 	if (rc)
 		return rc;
 	core_lock(ep);
-	heap_serve_lent(ep);
+	pin_serve_zero_copy(ep);
 	rc = api_check_open(ep);
 	if (rc == 0)
 		rc = api_look(ep, source, tag, context, false, &u);
@@ -319,7 +319,7 @@ static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_re
 	}
 	core_unlock(ep);
 	if (rc == 0)
-		wait_idle_test(ep);
+		progress_idle_test(ep);
 	return rc;
 }
 
@@ -347,7 +347,7 @@ static bool api_probed(struct ibvx *ep, void *arg)
 	a->message = recv_peek(ep, a->source, a->tag, a->context);
 	if (a->message || recv_hopeless(ep, a->source))
 		return true;
-	flow_starve_source(ep, a->source);
+	flow_emergency_source(ep, a->source);
 	return false;
 }
 
@@ -364,7 +364,7 @@ int ibvx_probe(struct ibvx *ep, int source, int tag, int context, struct ibvx_st
 	rc = api_check_open(ep);
 	if (rc == 0) {
 		recv_interest(ep, source, 1);
-		rc = wait_until(ep, &w, api_probed, &a, -1);
+		rc = progress_wait(ep, &w, api_probed, &a, -1);
 		recv_interest(ep, source, -1);
 	}
 	if (rc == 0)

@@ -8,13 +8,13 @@
 
 #include "base/copy.h"
 #include "core/complete.h"
-#include "core/flow.h"
-#include "core/heap.h"
+#include "core/flow_control.h"
+#include "core/pin.h"
 #include "core/peer.h"
 #include "core/recv.h"
 #include "core/send.h"
-#include "core/wait.h"
-#include "core/window.h"
+#include "core/progress.h"
+#include "core/lease.h"
 
 /* An unexpected message with room for `room` bytes of payload. Without memory for the payload the
  * envelope is kept alone, so that its receive fails and order holds. */
@@ -43,16 +43,16 @@ static struct umsg *arrive_umsg(struct peer *p, const struct wire_hdr *hdr, cons
 	u->id = e->id;
 	u->sync = hdr->flags & WIRE_SYNC;
 	u->rts = false;
-	u->waits = false;
+	u->pinnable = false;
 	u->lost = lost;
 	u->desc_bytes = 0;
 	return u;
 }
 
 /* Straight to the memory of the receive whose thread polls. */
-static void arrive_landing(struct peer *p, const struct wire_hdr *hdr, const void *payload)
+static void direct_recv_deliver(struct peer *p, const struct wire_hdr *hdr, const void *payload)
 {
-	struct landing *l = p->ep->landing;
+	struct direct_recv *l = p->ep->direct;
 
 	copy_small(l->buf->base, payload, hdr->len);
 	l->status = (struct ibvx_status){.source = p->rank,
@@ -62,7 +62,7 @@ static void arrive_landing(struct peer *p, const struct wire_hdr *hdr, const voi
 					 .body_bytes = hdr->msg.body_bytes,
 					 .user = hdr->msg.user};
 	l->done = true;
-	p->ep->landing = NULL;
+	p->ep->direct = NULL;
 	flow_release(p, flow_cost(hdr->len));
 }
 
@@ -84,19 +84,19 @@ static void arrive_eager(struct peer *p, const struct wire_hdr *hdr, const void 
 	}
 	p->eager_in++;
 	p->bytes_in += hdr->len;
-	if (ep->landing && recv_lands(ep->landing, p->rank, hdr)) {
-		arrive_landing(p, hdr, payload);
+	if (ep->direct && direct_recv_fits(ep->direct, p->rank, hdr)) {
+		direct_recv_deliver(p, hdr, payload);
 		return;
 	}
 	r = recv_match(ep, p, hdr->msg.context, e.tag);
 	if (r) {
 		error = recv_accept(r, p, &e);
-		if (!error && (r->heap || r->split))
+		if (!error && (r->pinnable || r->split))
 			request_write(r, 0, payload, hdr->len);
 		else if (!error)
 			copy_small(r->base[0], payload, hdr->len);
 		if (hdr->flags & WIRE_SYNC)
-			peer_owe(r, WIRE_ACK);
+			peer_queue_control(r, WIRE_ACK);
 		complete_request(ep, r, error);
 		flow_release(p, flow_cost(hdr->len));
 		return;
@@ -147,7 +147,7 @@ static void arrive_first(struct peer *p, const struct wire_hdr *hdr, const void 
 	if (!arrive_long(p, hdr, payload, &e))
 		return;
 	total = e.head + e.body;
-	if (p->inflow != INFLOW_NONE || total <= len || flow_cost(total) > ep->window) {
+	if (p->inflow != INFLOW_NONE || total <= len || flow_cost(total) > ep->credit_window) {
 		peer_broken(p, "a fragmented message of %zu bytes begins with %zu", total, len);
 		return;
 	}
@@ -159,7 +159,7 @@ static void arrive_first(struct peer *p, const struct wire_hdr *hdr, const void 
 			request_write(r, 0, data, len);
 		r->at = len;
 		if (hdr->flags & WIRE_SYNC)
-			peer_owe(r, WIRE_ACK);
+			peer_queue_control(r, WIRE_ACK);
 		if (error)
 			complete_request(ep, r, error);
 		else
@@ -230,7 +230,7 @@ static void arrive_more(struct peer *p, const struct wire_hdr *hdr, const void *
 static void arrive_rts(struct peer *p, const struct wire_hdr *hdr, const void *payload)
 {
 	struct ibvx *ep = p->ep;
-	struct recv_rts rts = {.rest = (const char *)payload + sizeof(struct wire_long), .waits = hdr->flags & WIRE_WAITS};
+	struct recv_rts rts = {.rest = (const char *)payload + sizeof(struct wire_long), .pinnable = hdr->flags & WIRE_LEASE};
 	struct recv_envelope e;
 	struct request *r;
 	struct umsg *u;
@@ -259,7 +259,7 @@ static void arrive_rts(struct peer *p, const struct wire_hdr *hdr, const void *p
 	if (!u->lost)
 		memcpy(u->payload, rts.rest, rest);
 	u->rts = true;
-	u->waits = rts.waits;
+	u->pinnable = rts.pinnable;
 	u->desc_bytes = u->lost ? 0 : (uint8_t)rts.desc_bytes;
 	u->at = rts.first_bytes;
 	u->cost = flow_cost(rts.first_bytes);
@@ -287,7 +287,7 @@ static void arrive_data(struct peer *p, const struct wire_hdr *hdr, const void *
 			    (unsigned long long)hdr->ctl.offset, request_total(r));
 		return;
 	}
-	window_forget(r);
+	lease_forget(r);
 	request_write(r, r->at, payload, hdr->len);
 	r->at += hdr->len;
 	if (r->at == request_total(r)) {
@@ -296,19 +296,19 @@ static void arrive_data(struct peer *p, const struct wire_hdr *hdr, const void *
 	}
 }
 
-static void arrive_window(struct peer *p, const struct wire_hdr *hdr, const void *payload)
+static void arrive_segment(struct peer *p, const struct wire_hdr *hdr, const void *payload)
 {
 	struct request *r = arrive_recv(p, request_find_wire(&p->ep->requests, hdr->ctl.id), "WINDOW");
 
 	if (!r)
 		return;
-	if (r->state != REQ_FILLING || !r->windows || r->owes || hdr->len != WIRE_WINDOW_BYTES || hdr->ctl.offset != r->at ||
-	    hdr->ctl.value == 0 || hdr->ctl.value > WINDOW_BYTES || hdr->ctl.value > request_total(r) - r->at) {
+	if (r->state != REQ_FILLING || !r->leased || r->pending_control || hdr->len != WIRE_LEASE_BYTES || hdr->ctl.offset != r->at ||
+	    hdr->ctl.value == 0 || hdr->ctl.value > LEASE_BYTES || hdr->ctl.value > request_total(r) - r->at) {
 		peer_broken(p, "a window of %llu bytes at %llu of %zu", (unsigned long long)hdr->ctl.value,
 			    (unsigned long long)hdr->ctl.offset, request_total(r));
 		return;
 	}
-	window_note(r, payload, (size_t)hdr->ctl.value);
+	lease_note(r, payload, (size_t)hdr->ctl.value);
 }
 
 static void arrive_done(struct peer *p, const struct wire_hdr *hdr)
@@ -322,7 +322,7 @@ static void arrive_done(struct peer *p, const struct wire_hdr *hdr)
 		return;
 	}
 	p->bytes_in += request_total(r);
-	heap_moved(r);
+	pin_filled(r);
 	complete_request(p->ep, r, 0);
 }
 
@@ -336,8 +336,8 @@ void recv_on_get(void *core, int rank, uint64_t cookie, int err)
 		return;
 	if (err == 0) {
 		p->bytes_in += request_total(r);
-		heap_moved(r);
-		peer_owe(r, WIRE_FIN);
+		pin_filled(r);
+		peer_queue_control(r, WIRE_FIN);
 		complete_request(ep, r, 0);
 		return;
 	}
@@ -389,11 +389,8 @@ void recv_on_packet(void *core, int rank, const struct wire_hdr *hdr, const void
 	case WIRE_DATA:
 		arrive_data(p, hdr, payload);
 		return;
-	case WIRE_WINDOW:
-		arrive_window(p, hdr, payload);
-		return;
-	case WIRE_TAKEN:
-		send_on_taken(p, hdr);
+	case WIRE_SEGMENT:
+		arrive_segment(p, hdr, payload);
 		return;
 	case WIRE_FIN:
 		send_on_fin(p, hdr);

@@ -45,7 +45,7 @@ void recv_store(struct ibvx *ep, struct umsg *u);
 struct recv_rts {
 	const void *rest;
 	size_t desc_bytes, first_bytes; /* one of them is 0 */
-	bool waits;                     /* WIRE_WAITS */
+	bool pinnable;                  /* WIRE_LEASE */
 };
 
 /* r has matched an announcement: gets it, asks for the (rest of the) stream, or (error) declines it. */

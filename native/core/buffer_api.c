@@ -16,8 +16,8 @@ int ibvx_buffer_register(struct ibvx *ep, void *base, size_t bytes)
 	for (int i = 0; rc == 0 && i < ep->transport_count; i++) {
 		struct transport *t = ep->transports[i];
 
-		if (t->ops->keep)
-			rc = t->ops->keep(t, base, bytes);
+		if (t->ops->buffer_register)
+			rc = t->ops->buffer_register(t, base, bytes);
 	}
 	core_unlock(ep);
 	return rc;
@@ -31,8 +31,8 @@ int ibvx_buffer_release(struct ibvx *ep, void *base, size_t bytes)
 	for (int i = 0; rc < 0 && i < ep->transport_count; i++) {
 		struct transport *t = ep->transports[i];
 
-		if (t->ops->unkeep)
-			rc = t->ops->unkeep(t, base, bytes);
+		if (t->ops->buffer_release)
+			rc = t->ops->buffer_release(t, base, bytes);
 	}
 	core_unlock(ep);
 	return rc;

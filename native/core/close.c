@@ -12,7 +12,7 @@
 #include "core/lifecycle.h"
 #include "core/peer.h"
 #include "core/recv.h"
-#include "core/wait.h"
+#include "core/progress.h"
 
 /* How long the goodbyes may take once everything else has gone out. */
 #define CLOSE_BYE_NS (2 * CLOCK_NS_PER_S)
@@ -87,7 +87,7 @@ static bool close_drained(struct ibvx *ep, void *arg)
 	for (uint32_t i = 0; i < ep->requests.chunk_count * REQUEST_CHUNK; i++) {
 		const struct request *r = request_at(&ep->requests, i);
 
-		if (r && (close_pending(r) || r->owes))
+		if (r && (close_pending(r) || r->pending_control))
 			return false;
 	}
 	for (int i = 0; i < ep->transport_count; i++) {
@@ -103,7 +103,7 @@ static bool close_said_bye(struct ibvx *ep, void *arg)
 {
 	(void)arg;
 	for (int r = 0; r < ep->size; r++) {
-		if (ep->peers[r].state == PEER_OPEN && ep->peers[r].owes_bye)
+		if (ep->peers[r].state == PEER_OPEN && ep->peers[r].pending_bye)
 			return false;
 	}
 	return close_drained(ep, NULL);
@@ -124,7 +124,7 @@ static int close_drain(struct ibvx *ep)
 	if (ep->users > 0)
 		return error_set(-EBUSY, "rank %d finishes while %d of its threads are inside operations: let them return first", ep->rank,
 				 ep->users);
-	rc = wait_until(ep, &w, close_drained, NULL,
+	rc = progress_wait(ep, &w, close_drained, NULL,
 			settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS) * CLOCK_NS_PER_MS);
 	if (rc != -ETIMEDOUT)
 		return rc;
@@ -143,11 +143,11 @@ static void close_say_bye(struct ibvx *ep)
 
 		if (p->state != PEER_OPEN || !p->talked || r == ep->rank)
 			continue;
-		p->owes_bye = true;
+		p->pending_bye = true;
 		peer_flush(p);
 	}
 	/* past the first BYE there is no way back: who cannot take it learns from the star */
-	if (wait_until(ep, &w, close_said_bye, NULL, CLOSE_BYE_NS) == -ETIMEDOUT)
+	if (progress_wait(ep, &w, close_said_bye, NULL, CLOSE_BYE_NS) == -ETIMEDOUT)
 		log_info(&ep->log, "some ranks were too busy for a goodbye");
 	for (int i = 0; i < ep->transport_count; i++) {
 		if (ep->transports[i]->ops->leave)
@@ -204,7 +204,7 @@ int ibvx_close(struct ibvx *ep)
 }
 
 /* Callers may take their memory away as soon as their calls return: from now on nobody writes to it or reads it, neither
- * peers (forget() cuts their moves off) nor we (wait_progress). */
+ * peers (forget() cuts their moves off) nor we (progress_run). */
 static void close_cut_off(struct ibvx *ep)
 {
 	for (int r = 0; r < ep->size; r++) {
@@ -226,7 +226,7 @@ void ibvx_abort(struct ibvx *ep)
 	ep->closing = true;
 	ep->aborted = true;
 	close_cut_off(ep);
-	wait_signal_all(ep);
+	progress_signal_all(ep);
 	core_unlock(ep);
 	for (int i = 0; i < CLOSE_ABORT_LOOKS && inside > 0; i++) {
 		core_lock(ep);

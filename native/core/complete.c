@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "core/heap.h"
+#include "core/pin.h"
 
-void complete_unexpose(struct request *r)
+void complete_release_rkey(struct request *r)
 {
 	if (!r->exposed)
 		return;
-	r->peer->transport->ops->unexpose(r->peer->transport, r->peer->rank, request_handle(r));
+	r->peer->transport->ops->release_rkey(r->peer->transport, r->peer->rank, request_handle(r));
 	r->exposed = false;
 }
 
@@ -25,12 +25,12 @@ void complete_apart(struct ibvx *ep, struct request *r, int error)
 	if (error == 0 && r->lost)
 		error = -ENOMEM;
 	r->error = error;
-	complete_unexpose(r);
+	complete_release_rkey(r);
 	if (error && r->split && r->base[1]) {
 		free(r->base[1]);
 		r->base[1] = NULL;
 	}
-	if (r->heap)
+	if (r->pinnable)
 		list_remove(&r->wanting);
 	atomic_store_explicit(&r->done, 1, memory_order_release);
 	if (r->detached) {
@@ -41,7 +41,7 @@ void complete_apart(struct ibvx *ep, struct request *r, int error)
 	}
 	if (!r->blocking)
 		list_append(&ep->finished, &r->finished);
-	wait_on_complete(ep, r);
+	progress_on_complete(ep, r);
 }
 
 int complete_text(const struct ibvx *ep, const struct request *r)

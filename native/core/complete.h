@@ -6,23 +6,23 @@
  * The caller holds the core's lock.
  */
 #include "core/core.h"
-#include "core/heap.h"
-#include "core/wait.h"
+#include "core/pin.h"
+#include "core/progress.h"
 
 /* The operation has ended: 0 or a negative errno.  Wakes whoever waits for it. */
 static inline void complete_request(struct ibvx *ep, struct request *r, int error);
 
 /* The transport lets go of the request's memory, if it held any for r->peer. */
-void complete_unexpose(struct request *r);
+void complete_release_rkey(struct request *r);
 
 /* The request's control packet has gone (or nobody is left to get it): gives the slot back if
  * nobody else needs it. */
 static inline void complete_released(struct ibvx *ep, struct request *r)
 {
-	if (r->state != REQ_DONE || r->owes || r->served || (!r->consumed && !r->detached))
+	if (r->state != REQ_DONE || r->pending_control || r->served || (!r->consumed && !r->detached))
 		return;
-	if (r->heap)
-		heap_drop(ep, r);
+	if (r->pinnable)
+		pin_drop(ep, r);
 	request_put(&ep->requests, r);
 }
 
@@ -42,14 +42,14 @@ static inline void complete_request(struct ibvx *ep, struct request *r, int erro
 		complete_refused(ep, r);
 		return;
 	}
-	if (error || r->heap || r->exposed || r->detached) {
+	if (error || r->pinnable || r->exposed || r->detached) {
 		complete_apart(ep, r, error);
 		return;
 	}
 	atomic_store_explicit(&r->done, 1, memory_order_release);
 	if (!r->blocking)
 		list_append(&ep->finished, &r->finished);
-	wait_on_complete(ep, r);
+	progress_on_complete(ep, r);
 }
 
 static inline int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status)

@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "core/api.h"
 #include "core/complete.h"
-#include "core/heap.h"
+#include "core/pin.h"
 #include "core/recv.h"
-#include "core/wait.h"
-#include "ibvx_heap.h"
+#include "core/progress.h"
+#include "ibvx_pin.h"
 
 struct request *api_not_found(struct ibvx *ep, const struct request *r, ibvx_req req)
 {
@@ -57,11 +57,11 @@ int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 		return 1;
 	}
 	core_lock(ep);
-	heap_serve_lent(ep);
+	pin_serve_zero_copy(ep);
 	r = api_find(ep, *req);
 	if (r) {
 		if (r->state != REQ_DONE)
-			wait_progress(ep);
+			progress_run(ep);
 		recv_end_hopeless(ep, r);
 		rc = 0;
 		if (r->state == REQ_DONE) {
@@ -72,7 +72,7 @@ int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 	}
 	core_unlock(ep);
 	if (rc == 0)
-		wait_idle_test(ep);
+		progress_idle_test(ep);
 	return rc;
 }
 
@@ -133,7 +133,7 @@ static int api_any(struct ibvx *ep, int count, const ibvx_req reqs[])
 	if (rc == 0)
 		rc = error_set(-ENOENT, "waitany over %d null requests", count);
 	if (rc > 0) {
-		rc = wait_until(ep, &w, api_any_done, &a, -1);
+		rc = progress_wait(ep, &w, api_any_done, &a, -1);
 		for (int i = 0; i < count; i++) {
 			struct request *r = request_find(&ep->requests, reqs[i]);
 
@@ -158,7 +158,7 @@ int ibvx_waitany(struct ibvx *ep, int count, ibvx_req reqs[], struct ibvx_status
 	return rc;
 }
 
-int ibvx_heap_any(struct ibvx *ep, int count, const ibvx_req reqs[])
+int ibvx_pin_any(struct ibvx *ep, int count, const ibvx_req reqs[])
 {
 	int rc;
 
@@ -193,7 +193,7 @@ int ibvx_peek(struct ibvx *ep, ibvx_req *req)
 	core_lock(ep);
 	rc = api_check_open(ep);
 	if (rc == 0)
-		rc = wait_until(ep, &w, api_peeked, &r, -1);
+		rc = progress_wait(ep, &w, api_peeked, &r, -1);
 	if (rc == 0) {
 		list_remove(&r->finished);
 		*req = request_handle(r);

@@ -17,12 +17,12 @@
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "core/list.h"
-#include "core/match.h"
+#include "core/match_table.h"
 #include "core/request.h"
 #include "ibvx.h"
 #include "transport/transport.h"
 
-struct landing;
+struct direct_recv;
 struct life;
 struct monitor;
 
@@ -38,7 +38,7 @@ struct umsg {
 	uint32_t id;           /* the sender's request, for ACK, CTS, FIN */
 	bool sync;
 	bool rts;              /* a rendezvous */
-	bool waits;            /* WIRE_WAITS */
+	bool pinnable;         /* WIRE_LEASE */
 	bool lost;             /* there was no memory for the payload: receiving it fails */
 	uint8_t desc_bytes;    /* rts: descriptors, in payload */
 	struct match_node node[MATCH_CLASSES]; /* those of the classes in use */
@@ -70,23 +70,23 @@ struct peer {
 	/* outgoing (PROTOCOL.md section 1) */
 	struct list controls, sends, streams;
 	struct list busy;      /* in the endpoint's list while something is left to go out */
-	bool owes_debt;        /* the peer must learn that the debt is smaller now */
-	bool owes_stalled, owes_bye, said_bye;
+	bool pending_emergency;        /* the peer must learn that the debt is smaller now */
+	bool pending_stalled, pending_bye, sent_bye;
 	bool talked;           /* anything was ever sent to it or came from it */
 	bool streams_first;    /* whose turn it is: streams or sends */
-	int doomed;            /* an error of reserve(): the next poll fails the peer with it */
+	int error;            /* an error of reserve(): the next poll fails the peer with it */
 	bool left;             /* it has finished; what it sent may still be on its way (transport_ops.awaits) */
 	bool reported;         /* PEER_FAILED: some operation has told its caller */
 
 	/* our eager window at the peer */
-	int64_t credit, window;
-	int64_t granted;       /* of credit: for envelopes alone, the peer was starving */
-	bool stalled_told;
+	int64_t credit, credit_window;
+	int64_t envelope_credit; /* of credit: emergency credit of the peer, for envelopes alone */
+	bool stalled_sent;
 	uint64_t credit_in;    /* all credit ever received, */
 	/* the peer's window here */
-	uint64_t freed, debt;
-	uint64_t repaid;       /* of debt, since the peer was last told how large it is */
-	uint64_t owes_credit;
+	uint64_t freed, emergency; /* emergency: emergency credit given and not yet earned back */
+	uint64_t emergency_repaid; /* of emergency, since the last CREDIT */
+	uint64_t pending_credit;
 	uint64_t credit_out;   /* and ever sent: tells a stale STALLED */
 	bool stalled;          /* the peer holds sends back */
 	int interest;          /* posted receives and probes that name this peer */
@@ -102,7 +102,7 @@ struct peer {
 	char *why;             /* PEER_FAILED: the text */
 
 	uint64_t eager_out, eager_in, rndv_out, rndv_in, bytes_out, bytes_in;
-	uint64_t unexpected_in, stalls, grants, gets, puts, puts_in, streams_in, windows, windows_missed;
+	uint64_t unexpected_in, stalls, emergencies, gets, puts, puts_in, streams_in, leased, leases_revoked;
 };
 
 /* One thread inside a blocking call. */
@@ -110,12 +110,12 @@ struct waiter {
 	struct list link;
 	_Atomic uint32_t signal; /* the futex word: 1 = look again */
 	bool sleeping;           /* on signal */
-	bool on_bell;            /* on the bell, perhaps no longer as the poller */
+	bool on_doorbell;            /* on the bell, perhaps no longer as the poller */
 	bool background;         /* the progress thread */
 	bool wants_any;          /* peek: signal at any completion */
 	bool wants_message;      /* probe: signal at any unexpected arrival */
 	bool away;               /* it waits for a window, not for the bell or its signal */
-	bool lent_next;          /* whose turn it is: that of lent memory, not of moving */
+	bool zero_copy_next;          /* whose turn it is: that of lent memory, not of moving */
 	struct request *moving;  /* waits for this one, whose memory moves (heap.h); else NULL */
 };
 
@@ -131,7 +131,7 @@ struct ibvx {
 
 	struct transport *transports[8];
 	int transport_count;
-	struct transport_bells bells;
+	struct transport_wakeups wakeups;
 	struct peer *peers;
 	struct list busy;
 	_Atomic int busy_count;
@@ -141,7 +141,7 @@ struct ibvx {
 	struct list run;           /* posted receives with one envelope, through link, while there are no others: in no table */
 	uint32_t run_count;
 	uint32_t posted_count;     /* in the tables */
-	struct landing *landing;   /* only while a thread polls for a receive that it has not posted (recv.h) */
+	struct direct_recv *direct;   /* only while a thread polls for a receive that it has not posted (recv.h) */
 	struct match_table unexpected[MATCH_CLASSES];
 	bool unexpected_used[MATCH_CLASSES];
 	struct list arrivals;
@@ -156,11 +156,11 @@ struct ibvx {
 	int any_waiters;           /* those that want any completion */
 	struct waiter *poller;     /* holds the token */
 	bool asleep;               /* the poller is in futex_wait on the bell */
-	struct transport *bell_owner;
-	uint32_t *bell;
-	uint32_t own_bell;
+	struct transport *doorbell_owner;
+	uint32_t *doorbell;
+	uint32_t own_doorbell;
 	int64_t spin_ns, yield_ns;
-	int64_t window_ns, window_claimed_ns; /* how long a window is offered, and left to who has claimed it */
+	int64_t lease_offer_ns, lease_claim_ns; /* how long a window is offered, and left to who has claimed it */
 	bool oversubscribed;       /* more ranks on this node than processors they may use */
 	uint64_t processors[16];   /* those that the ranks of this node may run on */
 	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */
@@ -168,7 +168,7 @@ struct ibvx {
 	bool progress_running;
 	struct waiter progress_waiter;
 
-	size_t psl, window;
+	size_t psl, credit_window;
 	bool fault_job;
 	int failed_rank;           /* the first rank that died, or -1 */
 	int users;                 /* threads inside a blocking call, the progress thread aside */
@@ -178,9 +178,9 @@ struct ibvx {
 	int stalled_peers;         /* peers that hold sends back for want of our credit */
 	uint64_t polls, sleeps, wakes;
 	/* memory that moves: regions opened, the longest, what had to be staged meanwhile */
-	uint64_t regions, region_longest_ns, staged_bytes;
+	uint64_t regions, region_longest_ns, bounced_bytes;
 	struct list wanting;       /* sends whose memory is lent and for which there is room */
-	struct ibvx_heap *dropped; /* lent memory whose end the next call tells its layer */
+	struct ibvx_pin *dropped; /* lent memory whose end the next call tells its layer */
 };
 
 /* Takes and releases the lock; the release looks after the bells of peers. */
@@ -189,12 +189,12 @@ static inline void core_lock(struct ibvx *ep)
 	lock_acquire(&ep->lock);
 }
 
-void core_unlock_bells(struct ibvx *ep);
+void core_unlock_wake(struct ibvx *ep);
 
 static inline void core_unlock(struct ibvx *ep)
 {
-	if (ep->bells.count || ep->asleep)
-		core_unlock_bells(ep);
+	if (ep->wakeups.count || ep->asleep)
+		core_unlock_wake(ep);
 	else
 		lock_release(&ep->lock);
 }

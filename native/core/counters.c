@@ -30,9 +30,9 @@ static void counters_endpoint(const struct ibvx *ep, struct counters_out *o)
 	counters_add(o, "match_steps", steps);
 	counters_add(o, "unexpected_now", ep->unexpected_count);
 	counters_add(o, "requests_now", ep->requests.live_count);
-	counters_add(o, "heap_regions", ep->regions);
-	counters_add(o, "heap_region_longest_ns", ep->region_longest_ns);
-	counters_add(o, "heap_staged_bytes", ep->staged_bytes);
+	counters_add(o, "pins", ep->regions);
+	counters_add(o, "pin_longest_ns", ep->region_longest_ns);
+	counters_add(o, "bounced_bytes", ep->bounced_bytes);
 	counters_add(o, "open_peers", (uint64_t)ep->open_peers);
 }
 
@@ -48,11 +48,11 @@ static void counters_peer(const struct peer *p, struct counters_out *o)
 	counters_add(o, "gets", p->gets);
 	counters_add(o, "puts", p->puts);
 	counters_add(o, "puts_in", p->puts_in);
-	counters_add(o, "streams_in", p->streams_in);
-	counters_add(o, "windows", p->windows);
-	counters_add(o, "windows_missed", p->windows_missed);
+	counters_add(o, "pipelines_in", p->streams_in);
+	counters_add(o, "leased_segments", p->leased);
+	counters_add(o, "leases_revoked", p->leases_revoked);
 	counters_add(o, "stalls", p->stalls);
-	counters_add(o, "grants", p->grants);
+	counters_add(o, "emergency_credits", p->emergencies);
 	counters_add(o, "credit", (uint64_t)(p->credit > 0 ? p->credit : 0));
 }
 

@@ -10,7 +10,7 @@
 #include "core/lifecycle.h"
 #include "core/monitor.h"
 #include "core/peer.h"
-#include "core/wait.h"
+#include "core/progress.h"
 
 #define LIFE_ADDRESS_MAX 2048u
 /* Polls that empty what a rank has left behind before its end is believed. */
@@ -63,7 +63,7 @@ int life_settings(struct settings **out, const struct ibvx_config *cfg)
 /* What a rank that has ended sent before still counts: deliver it first. */
 static void life_drain(struct ibvx *ep)
 {
-	for (int i = 0; i < LIFE_DRAIN_POLLS && wait_progress(ep) > 0; i++)
+	for (int i = 0; i < LIFE_DRAIN_POLLS && progress_run(ep) > 0; i++)
 		;
 }
 

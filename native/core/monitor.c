@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "core/wait.h"
+#include "core/progress.h"
 
 struct watch {
 	struct watch *next;
@@ -65,8 +65,8 @@ static void monitor_event(struct monitor *m, struct watch *w, bool last)
 	core_lock(ep);
 	if (w->fd >= 0) {
 		w->fn(w->arg);
-		wait_progress(ep);
-		wait_kick(ep);
+		progress_run(ep);
+		progress_wake(ep);
 	}
 	if (last)
 		monitor_free_list(&m->removed);
@@ -93,7 +93,7 @@ static void *monitor_main(void *arg)
 
 int monitor_start(struct monitor *m)
 {
-	int rc = wait_thread(&m->thread, monitor_main, m);
+	int rc = progress_thread(&m->thread, monitor_main, m);
 
 	m->running = rc == 0;
 	return rc;

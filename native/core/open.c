@@ -8,15 +8,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "core/core.h"
-#include "core/flow.h"
-#include "core/heap.h"
+#include "core/flow_control.h"
+#include "core/pin.h"
 #include "core/monitor.h"
 #include "core/peer.h"
 #include "core/recv.h"
 #include "core/send.h"
 #include "core/send.h"
-#include "core/wait.h"
-#include "core/window.h"
+#include "core/progress.h"
+#include "core/lease.h"
 
 #define OPEN_ADDRESS_MAX 1024u
 #define OPEN_PROCESSORS_MAX 1024
@@ -96,7 +96,7 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		.log = &ep->log,
 		.sink = {ep, recv_on_packet, recv_on_get, send_on_put, recv_on_down},
 		.watch = {ep->monitor, monitor_add, monitor_remove},
-		.bells = &ep->bells,
+		.wakeups = &ep->wakeups,
 		.test = cfg->test,
 	};
 
@@ -135,9 +135,9 @@ int core_open(struct ibvx **out, const struct core_config *cfg)
 	ep->failed_rank = -1;
 	ep->open_peers = cfg->size - 1;
 	ep->psl = (size_t)settings_int(ep->settings, SETTING_PSL);
-	ep->window = (size_t)settings_int(ep->settings, SETTING_EAGER_WINDOW);
-	ep->window_ns = WINDOW_OFFER_NS;
-	ep->window_claimed_ns = settings_int(ep->settings, SETTING_WINDOW_US) * CLOCK_NS_PER_US;
+	ep->credit_window = (size_t)settings_int(ep->settings, SETTING_EAGER_WINDOW);
+	ep->lease_offer_ns = LEASE_OFFER_NS;
+	ep->lease_claim_ns = settings_int(ep->settings, SETTING_LEASE_US) * CLOCK_NS_PER_US;
 	ep->fault_job = strcmp(settings_text(ep->settings, SETTING_FAULT_SCOPE), "job") == 0;
 	memcpy(ep->job_id, cfg->job_id, strnlen(cfg->job_id, sizeof(ep->job_id) - 1));
 	list_init(&ep->busy);
@@ -171,7 +171,7 @@ int core_address(struct ibvx *ep, void *out, size_t size)
 {
 	struct open_address head = {.wire_version = WIRE_VERSION,
 				    .byte_order = 0x01020304,
-				    .window = ep->window,
+				    .window = ep->credit_window,
 				    .transport_count = (uint32_t)ep->transport_count};
 	unsigned char blob[OPEN_ADDRESS_MAX];
 	size_t at = sizeof(head);
@@ -246,8 +246,8 @@ static int open_check_peer(struct ibvx *ep, int rank, const struct core_peer_inf
 	p->same_node = info->same_node || rank == ep->rank;
 	for (int i = 0; p->same_node && i < OPEN_PROCESSORS_MAX / 64; i++)
 		ep->processors[i] |= a.processors[i];
-	p->window = (int64_t)a.window;
-	p->credit = p->window;
+	p->credit_window = (int64_t)a.window;
+	p->credit = p->credit_window;
 	p->eager_max = flow_eager_max((size_t)a.window);
 	if (p->eager_max > ep->psl)
 		p->eager_max = ep->psl;
@@ -277,14 +277,14 @@ int core_attach(struct ibvx *ep, const struct core_peer_info *peers)
 			error_prefix(rc, "transport %s", t->ops->name);
 			break;
 		}
-		if (t->ops->bell && t->ops->bell(t)) {
-			ep->bell = t->ops->bell(t);
-			ep->bell_owner = t;
+		if (t->ops->doorbell && t->ops->doorbell(t)) {
+			ep->doorbell = t->ops->doorbell(t);
+			ep->doorbell_owner = t;
 		}
 	}
 	core_unlock(ep);
-	if (!ep->bell)
-		ep->bell = &ep->own_bell;
+	if (!ep->doorbell)
+		ep->doorbell = &ep->own_doorbell;
 	free(infos);
 	return rc;
 }
@@ -320,17 +320,17 @@ int core_attached(struct ibvx *ep)
 		if (rc < 0)
 			return rc;
 	}
-	return wait_open(ep, local);
+	return progress_open(ep, local);
 }
 
 void core_free(struct ibvx *ep)
 {
 	if (!ep)
 		return;
-	wait_close(ep);
+	progress_close(ep);
 	monitor_stop(ep->monitor);
 	recv_free_all(ep);
-	heap_close(ep);
+	pin_close(ep);
 	for (int i = ep->transport_count - 1; i >= 0; i--)
 		ep->transports[i]->ops->close(ep->transports[i]);
 	monitor_close(ep->monitor); /* transports take their descriptors back */

@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "core/complete.h"
-#include "core/flow.h"
-#include "core/heap.h"
+#include "core/flow_control.h"
+#include "core/pin.h"
 #include "core/recv.h"
 #include "core/send.h"
-#include "core/wait.h"
+#include "core/progress.h"
 
 /* Packets that one flush sends at most, so that the lock is not held for long. */
 #define PEER_FLUSH_MAX 16
@@ -36,7 +36,7 @@ void peer_fini(struct peer *p)
 bool peer_idle(const struct peer *p)
 {
 	return list_empty(&p->controls) && list_empty(&p->sends) && list_empty(&p->streams) &&
-	       p->owes_credit == 0 && !p->owes_debt && !p->owes_stalled && !p->owes_bye;
+	       p->pending_credit == 0 && !p->pending_emergency && !p->pending_stalled && !p->pending_bye;
 }
 
 void peer_busy(struct peer *p)
@@ -77,12 +77,12 @@ int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from
 	return peer_bare(p, kind, &(struct wire_ctl){.id = id, .from = from, .value = value});
 }
 
-/* The control packet that a request owes. */
-static int peer_pay(struct request *r, enum wire_kind kind)
+/* The control packet that a request pending_control. */
+static int peer_emit_control(struct request *r, enum wire_kind kind)
 {
 	if (kind == WIRE_CTS)
 		return recv_emit_cts(r);
-	return peer_bare(r->peer, kind, &(struct wire_ctl){.id = r->remote, .from = request_wire_id(r), .offset = kind == WIRE_TAKEN ? r->at : 0});
+	return peer_bare(r->peer, kind, &(struct wire_ctl){.id = r->remote, .from = request_wire_id(r)});
 }
 
 /* Credit says how much of it is a grant: that part carries envelopes only. */
@@ -96,7 +96,7 @@ static int peer_credit(struct peer *p)
 	slot.hdr->kind = WIRE_CREDIT;
 	slot.hdr->flags = 0;
 	slot.hdr->len = 0;
-	slot.hdr->ctl = (struct wire_ctl){.offset = p->debt, .value = p->owes_credit};
+	slot.hdr->ctl = (struct wire_ctl){.offset = p->emergency, .value = p->pending_credit};
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	return 0;
 }
@@ -109,28 +109,28 @@ static int peer_flush_controls(struct peer *p, int *sent)
 	while (!list_empty(&p->controls)) {
 		struct request *r = LIST_ITEM(p->controls.next, struct request, link);
 
-		rc = peer_pay(r, (enum wire_kind)r->owes);
+		rc = peer_emit_control(r, (enum wire_kind)r->pending_control);
 		if (rc < 0)
 			return rc;
 		(*sent)++;
 		list_remove(&r->link);
-		r->owes = 0;
+		r->pending_control = 0;
 		complete_released(p->ep, r);
 	}
-	if (p->owes_credit || p->owes_debt) {
+	if (p->pending_credit || p->pending_emergency) {
 		rc = peer_credit(p);
 		if (rc < 0)
 			return rc;
-		p->owes_debt = false;
-		p->credit_out += p->owes_credit;
-		p->owes_credit = 0;
+		p->pending_emergency = false;
+		p->credit_out += p->pending_credit;
+		p->pending_credit = 0;
 		(*sent)++;
 	}
-	if (p->owes_stalled) {
+	if (p->pending_stalled) {
 		rc = peer_control(p, WIRE_STALLED, 0, 0, p->credit_in);
 		if (rc < 0)
 			return rc;
-		p->owes_stalled = false;
+		p->pending_stalled = false;
 		(*sent)++;
 	}
 	return 0;
@@ -142,10 +142,10 @@ static int peer_flush_sends(struct peer *p, int *sent)
 		int rc = send_emit(LIST_ITEM(p->sends.next, struct request, link));
 
 		if (rc == -ENOBUFS) { /* no credit: envelopes wait, the rest goes on */
-			if (p->stalled_told)
+			if (p->stalled_sent)
 				return 0;
-			p->stalled_told = true;
-			p->owes_stalled = true;
+			p->stalled_sent = true;
+			p->pending_stalled = true;
 			return peer_flush_controls(p, sent);
 		}
 		if (rc < 0)
@@ -155,7 +155,7 @@ static int peer_flush_sends(struct peer *p, int *sent)
 	return 0;
 }
 
-/* HEAP_ABSENT: all that are left wait for their owners. Of streams from lent memory only the first is served: so they come one after
+/* PIN_ABSENT: all that are left wait for their owners. Of streams from lent memory only the first is served: so they come one after
  * the other, and who waits for the first can take it where it belongs. */
 static int peer_flush_streams(struct peer *p, int *sent)
 {
@@ -164,15 +164,15 @@ static int peer_flush_streams(struct peer *p, int *sent)
 
 	while (!list_empty(&p->streams) && *sent < PEER_FLUSH_MAX) {
 		struct request *r = LIST_ITEM(p->streams.next, struct request, link);
-		int rc = r == absent || (lent && heap_lent(r)) ? HEAP_ABSENT : send_stream(r);
+		int rc = r == absent || (lent && pin_zero_copy(r)) ? PIN_ABSENT : send_stream(r);
 
-		if (r == absent || (rc < 0 && rc != HEAP_ABSENT))
+		if (r == absent || (rc < 0 && rc != PIN_ABSENT))
 			return rc;
 		if (rc == 0) {
 			absent = NULL;
 			(*sent)++;
 		} else {
-			lent = lent || heap_lent(r);
+			lent = lent || pin_zero_copy(r);
 			absent = absent ? absent : r;
 		}
 		if (r->state == REQ_STREAMING) { /* next one's turn */
@@ -193,7 +193,7 @@ static int peer_flush_payload(struct peer *p, int *sent)
 		return peer_flush_sends(p, sent);
 	p->streams_first = !p->streams_first;
 	rc = p->streams_first ? peer_flush_streams(p, sent) : peer_flush_sends(p, sent);
-	if (rc && rc != HEAP_ABSENT)
+	if (rc && rc != PIN_ABSENT)
 		return rc;
 	then = p->streams_first ? peer_flush_sends(p, sent) : peer_flush_streams(p, sent);
 	return then ? then : rc;
@@ -203,26 +203,26 @@ static int peer_flush_bye(struct peer *p, int *sent)
 {
 	int rc;
 
-	if (!p->owes_bye || !list_empty(&p->sends) || !list_empty(&p->streams))
+	if (!p->pending_bye || !list_empty(&p->sends) || !list_empty(&p->streams))
 		return 0;
 	rc = peer_control(p, WIRE_BYE, 0, 0, 0);
 	if (rc == 0) {
-		p->owes_bye = false;
-		p->said_bye = true;
+		p->pending_bye = false;
+		p->sent_bye = true;
 		(*sent)++;
 	}
 	return rc;
 }
 
-void peer_doom(struct peer *p, int code)
+void peer_set_error(struct peer *p, int code)
 {
-	if (p->doomed)
+	if (p->error)
 		return;
-	p->doomed = code;
+	p->error = code;
 	free(p->why);
 	p->why = strdup(error_text());
 	peer_busy(p);
-	wait_kick(p->ep);
+	progress_wake(p->ep);
 }
 
 int peer_flush(struct peer *p)
@@ -233,34 +233,34 @@ int peer_flush(struct peer *p)
 		peer_not_busy(p);
 		return 0;
 	}
-	if (p->doomed)
+	if (p->error)
 		return 0;
 	rc = peer_flush_controls(p, &sent);
 	if (rc == 0)
 		rc = peer_flush_payload(p, &sent);
 	if (rc == 0)
 		rc = peer_flush_bye(p, &sent);
-	if (rc < 0 && rc != -EAGAIN && rc != HEAP_ABSENT) {
-		peer_doom(p, rc);
+	if (rc < 0 && rc != -EAGAIN && rc != PIN_ABSENT) {
+		peer_set_error(p, rc);
 		rc = -EAGAIN;
 	}
 	/* sends that wait for credit alone need no polling: CREDIT flushes */
-	if (rc == 0 && list_empty(&p->streams) && (list_empty(&p->sends) || p->stalled_told))
+	if (rc == 0 && list_empty(&p->streams) && (list_empty(&p->sends) || p->stalled_sent))
 		peer_not_busy(p);
 	else
 		peer_busy(p);
 	return sent;
 }
 
-void peer_owe(struct request *r, enum wire_kind kind)
+void peer_queue_control(struct request *r, enum wire_kind kind)
 {
 	struct peer *p = r->peer;
 
 	if (p->state != PEER_OPEN)
 		return;
-	if (list_empty(&p->controls) && peer_pay(r, kind) == 0)
+	if (list_empty(&p->controls) && peer_emit_control(r, kind) == 0)
 		return;
-	r->owes = (uint8_t)kind;
+	r->pending_control = (uint8_t)kind;
 	list_append(&p->controls, &r->link);
 	peer_busy(p);
 }
@@ -310,9 +310,9 @@ static void peer_end_requests(struct peer *p, int code)
 
 		if (!r)
 			continue;
-		if (r->owes && r->peer == p) {
+		if (r->pending_control && r->peer == p) {
 			list_remove(&r->link);
-			r->owes = 0;
+			r->pending_control = 0;
 			complete_released(ep, r);
 			if (r->state == REQ_FREE)
 				continue;
@@ -328,8 +328,8 @@ static void peer_end_requests(struct peer *p, int code)
 			r->peer->inflow_request = NULL;
 		}
 		list_remove(&r->link);
-		r->owes = 0;
-		complete_unexpose(r); /* its memory is known to its own peer's transport, p is only to blame */
+		r->pending_control = 0;
+		complete_release_rkey(r); /* its memory is known to its own peer's transport, p is only to blame */
 		if (r->kind == REQ_RECV)
 			r->peer = p;
 		complete_request(ep, r, code);
@@ -342,10 +342,10 @@ static void peer_gone(struct peer *p, enum peer_state state)
 		p->ep->open_peers--;
 	p->state = state;
 	flow_stalled(p, false);
-	p->owes_credit = 0;
-	p->owes_debt = false;
-	p->owes_stalled = false;
-	p->owes_bye = false;
+	p->pending_credit = 0;
+	p->pending_emergency = false;
+	p->pending_stalled = false;
+	p->pending_bye = false;
 	peer_not_busy(p);
 }
 
@@ -356,7 +356,7 @@ void peer_on_bye(struct peer *p)
 	log_debug(&p->ep->log, "rank %d has finished", p->rank);
 	peer_gone(p, PEER_CLOSED);
 	peer_end_requests(p, -EPIPE);
-	wait_signal_all(p->ep);
+	progress_signal_all(p->ep);
 }
 
 void peer_left(struct peer *p)
@@ -401,7 +401,7 @@ void peer_fail(struct peer *p, int code, const char *why)
 	if (ep->fault_job && code != -ECONNRESET && ep->bootstrap)
 		bootstrap_report_lost(ep->bootstrap, p->rank, why);
 	peer_end_requests(p, code);
-	wait_signal_all(ep);
+	progress_signal_all(ep);
 }
 
 void peer_died(struct peer *p, const char *why)

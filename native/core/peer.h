@@ -15,10 +15,10 @@ void peer_fini(struct peer *p);
 int peer_flush(struct peer *p);
 
 /* The transport has lost the peer (the text says how).  Callers hold requests of it: the next poll ends them. */
-void peer_doom(struct peer *p, int code);
+void peer_set_error(struct peer *p, int code);
 
-/* The request owes its peer a control packet (CTS, TAKEN, FIN or ACK): sends or queues it. */
-void peer_owe(struct request *r, enum wire_kind kind);
+/* The request pending_control its peer a control packet (CTS, TAKEN, FIN or ACK): sends or queues it. */
+void peer_queue_control(struct request *r, enum wire_kind kind);
 
 /* Fills in a control packet and commits it. 0, -EAGAIN, or the transport's error. */
 int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from, uint64_t value);

@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "core/arrive.h"
 #include "core/complete.h"
-#include "core/flow.h"
-#include "core/heap.h"
+#include "core/flow_control.h"
+#include "core/pin.h"
 #include "core/peer.h"
-#include "core/wait.h"
-#include "core/window.h"
+#include "core/progress.h"
+#include "core/lease.h"
 
 /* So many posted receives with one envelope need no tables; moving them there takes some microseconds. */
 #define RECV_RUN_MAX 128u
@@ -49,7 +49,7 @@ void recv_store(struct ibvx *ep, struct umsg *u)
 	list_append(&ep->arrivals, &u->link);
 	ep->unexpected_count++;
 	u->peer->unexpected_in++;
-	wait_on_message(ep);
+	progress_on_message(ep);
 }
 
 struct umsg *recv_peek(struct ibvx *ep, int source, int tag, int context)
@@ -172,7 +172,7 @@ void recv_post(struct ibvx *ep, struct request *r)
 		recv_file_run(ep);
 		recv_file(ep, r);
 	}
-	flow_starve_source(ep, r->source);
+	flow_emergency_source(ep, r->source);
 }
 
 void recv_unpost(struct ibvx *ep, struct request *r)
@@ -201,7 +201,7 @@ void recv_end_posted(struct ibvx *ep, struct request *r)
 }
 
 /* Nothing that a receive would have to stand behind, nothing else for its thread to do, and hope. */
-static bool recv_may_land(const struct ibvx *ep, int source)
+static bool direct_recv_allowed(const struct ibvx *ep, int source)
 {
 	return !ep->poller && list_empty(&ep->waiters) && list_empty(&ep->run) && ep->posted_count == 0 &&
 	       list_empty(&ep->arrivals) && list_empty(&ep->busy) && list_empty(&ep->wanting) && ep->stalled_peers == 0 &&
@@ -209,25 +209,25 @@ static bool recv_may_land(const struct ibvx *ep, int source)
 	       (source == IBVX_ANY_SOURCE ? ep->open_peers > 0 : ep->peers[source].state == PEER_OPEN);
 }
 
-void recv_at_once(struct ibvx *ep, struct landing *l)
+void direct_recv_poll(struct ibvx *ep, struct direct_recv *l)
 {
-	for (int looks = 1; recv_may_land(ep, l->source); looks++) {
+	for (int looks = 1; direct_recv_allowed(ep, l->source); looks++) {
 		int events;
 
-		ep->landing = l;
-		events = wait_poll(ep, 1);
-		ep->landing = NULL;
+		ep->direct = l;
+		events = progress_poll(ep, 1);
+		ep->direct = NULL;
 		if (l->done || l->request || looks == RECV_LOOKS)
 			return;
-		if (events == 0 && !wait_glance(ep))
+		if (events == 0 && !progress_spin_once(ep))
 			return;
 	}
 }
 
 /* The landing becomes a receive that has matched. */
-static struct request *recv_of_landing(struct ibvx *ep)
+static struct request *direct_recv_to_request(struct ibvx *ep)
 {
-	struct landing *l = ep->landing;
+	struct direct_recv *l = ep->direct;
 	struct request *r = recv_new(ep, l->buf, l->source, l->tag, l->context);
 
 	if (!r)
@@ -236,7 +236,7 @@ static struct request *recv_of_landing(struct ibvx *ep)
 	r->want = l->want;
 	r->want_mask = l->want_mask;
 	l->request = r;
-	ep->landing = NULL;
+	ep->direct = NULL;
 	return r;
 }
 
@@ -250,8 +250,8 @@ struct request *recv_match(struct ibvx *ep, struct peer *p, int context, int tag
 {
 	struct match_node *best = NULL;
 
-	if (ep->landing) /* and nothing posted */
-		return recv_matches_landing(ep->landing, p->rank, context, tag) ? recv_of_landing(ep) : NULL;
+	if (ep->direct) /* and nothing posted */
+		return direct_recv_matches(ep->direct, p->rank, context, tag) ? direct_recv_to_request(ep) : NULL;
 	if (!list_empty(&ep->run)) { /* and nothing in the tables */
 		struct request *r = LIST_ITEM(ep->run.next, struct request, link);
 
@@ -296,7 +296,7 @@ int recv_accept_apart(struct request *r, const struct recv_envelope *e)
 /* The pieces of a matched receive's memory, head and body. */
 static void *recv_piece(const struct request *r, int i)
 {
-	char *base = r->heap ? r->stage : r->base[0];
+	char *base = r->pinnable ? r->bounce : r->base[0];
 
 	if (i == 0)
 		return base;
@@ -307,15 +307,15 @@ static void *recv_piece(const struct request *r, int i)
 static int recv_start_get(struct request *r, const void *desc, size_t desc_bytes)
 {
 	struct peer *p = r->peer;
-	char *stage = r->heap ? heap_stage(r) : NULL;
-	struct transport_move get = {
+	char *stage = r->pinnable ? pin_bounce(r) : NULL;
+	struct transport_rma get = {
 		.cookie = request_handle(r),
 		.desc = desc,
 		.desc_bytes = desc_bytes,
 		.local = {{recv_piece(r, 0), r->bytes[0]}, {recv_piece(r, 1), r->bytes[1]}},
 	};
 
-	if (r->heap && !stage)
+	if (r->pinnable && !stage)
 		return -ENOMEM;
 	return p->transport->ops->get(p->transport, p->rank, &get);
 }
@@ -332,14 +332,14 @@ int recv_emit_cts(struct request *r)
 	if (rc < 0)
 		return rc;
 	if (r->wants_put)
-		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), TRANSPORT_PUT, base, r->bytes, slot.payload);
+		desc_bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_PUT, base, r->bytes, slot.payload);
 	if (desc_bytes < 0)
 		desc_bytes = 0; /* streaming needs no description */
 	r->exposed = desc_bytes > 0;
-	p->streams_in += !r->exposed && !r->windows;
+	p->streams_in += !r->exposed && !r->leased;
 	p->puts_in += r->exposed;
 	slot.hdr->kind = WIRE_CTS;
-	slot.hdr->flags = (uint8_t)((r->exposed ? WIRE_RMA : 0) | (r->windows ? WIRE_WAITS : 0));
+	slot.hdr->flags = (uint8_t)((r->exposed ? WIRE_RMA : 0) | (r->leased ? WIRE_LEASE : 0));
 	slot.hdr->len = (uint32_t)desc_bytes;
 	slot.hdr->ctl = (struct wire_ctl){.id = r->remote, .from = request_wire_id(r)};
 	ops->commit(p->transport, p->rank, &slot);
@@ -352,9 +352,9 @@ void recv_ask(struct request *r)
 	const struct transport_ops *ops = p->transport->ops;
 
 	request_set_state(r, REQ_FILLING);
-	r->wants_put = r->at == 0 && !r->windows && ops->put_pays && ops->put_pays(p->transport, p->rank, request_total(r)) &&
-		       (!r->heap || heap_stage(r));
-	peer_owe(r, WIRE_CTS);
+	r->wants_put = r->at == 0 && !r->leased && ops->prefers_put && ops->prefers_put(p->transport, p->rank, request_total(r)) &&
+		       (!r->pinnable || pin_bounce(r));
+	peer_queue_control(r, WIRE_CTS);
 }
 
 void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const struct recv_rts *rts)
@@ -365,18 +365,18 @@ void recv_rendezvous(struct ibvx *ep, struct request *r, int error, const struct
 	p->rndv_in++;
 	r->at = rts->first_bytes;
 	if (error || total == 0) {
-		peer_owe(r, WIRE_FIN);
+		peer_queue_control(r, WIRE_FIN);
 		complete_request(ep, r, error);
 		return;
 	}
-	if (rts->desc_bytes > 0 && !p->no_get && p->transport->ops->get_pays(p->transport, p->rank, total)) {
+	if (rts->desc_bytes > 0 && !p->no_get && p->transport->ops->prefers_get(p->transport, p->rank, total)) {
 		request_set_state(r, REQ_GETTING);
 		if (recv_start_get(r, rts->rest, rts->desc_bytes) == 0) {
 			p->gets++;
 			return;
 		}
 	}
-	r->windows = rts->waits && window_waits(r);
+	r->leased = rts->pinnable && lease_possible(r);
 	recv_ask(r); /* and while the sender sees to it: */
 	request_write(r, 0, rts->rest, rts->first_bytes);
 }
@@ -411,7 +411,7 @@ static void recv_eager(struct ibvx *ep, struct request *r, struct umsg *u, int e
 		flow_release(p, u->cost);
 	}
 	if (u->sync)
-		peer_owe(r, WIRE_ACK);
+		peer_queue_control(r, WIRE_ACK);
 	if (whole || error)
 		complete_request(ep, r, error);
 	else
@@ -430,7 +430,7 @@ void recv_extracted(struct ibvx *ep, struct request *r, struct umsg *u)
 	} else if (p->state != PEER_OPEN) {
 		complete_request(ep, r, p->state == PEER_CLOSED ? -EPIPE : p->fail_code);
 	} else {
-		struct recv_rts rts = {u->payload, u->desc_bytes, u->at, u->waits};
+		struct recv_rts rts = {u->payload, u->desc_bytes, u->at, u->pinnable};
 
 		if (u->lost && u->at > 0 && !error)
 			error = -ENOMEM;
@@ -475,8 +475,8 @@ void recv_free_all(struct ibvx *ep)
 		if (!r)
 			continue;
 		free(r->message);
-		free(r->stage);
-		heap_drop(ep, r);
+		free(r->bounce);
+		pin_drop(ep, r);
 		if (r->kind == REQ_RECV && r->split && !r->consumed)
 			free(r->base[1]);
 	}

@@ -8,7 +8,7 @@
 #include "core/core.h"
 
 /* A blocking receive whose thread looks for its message itself before it posts anything (PROTOCOL.md section 2). */
-struct landing {
+struct direct_recv {
 	const struct ibvx_rbuf *buf;
 	int source, tag, context;
 	uint64_t want, want_mask;   /* as of a request */
@@ -18,18 +18,18 @@ struct landing {
 };
 
 /* Polls for it, and once more, if nothing came after a short spin, during which the lock is released.  Neither done nor a request: post it. */
-void recv_at_once(struct ibvx *ep, struct landing *l);
+void direct_recv_poll(struct ibvx *ep, struct direct_recv *l);
 
-static inline bool recv_matches_landing(const struct landing *l, int rank, int context, int tag)
+static inline bool direct_recv_matches(const struct direct_recv *l, int rank, int context, int tag)
 {
 	return l->context == context && (l->source == rank || l->source == IBVX_ANY_SOURCE) &&
 	       (l->tag == tag || l->tag == IBVX_ANY_TAG);
 }
 
 /* It matches, and a copy is all that it needs. */
-static inline bool recv_lands(const struct landing *l, int rank, const struct wire_hdr *hdr)
+static inline bool direct_recv_fits(const struct direct_recv *l, int rank, const struct wire_hdr *hdr)
 {
-	return recv_matches_landing(l, rank, hdr->msg.context, hdr->msg.tag) && hdr->len <= l->buf->capacity_bytes &&
+	return direct_recv_matches(l, rank, hdr->msg.context, hdr->msg.tag) && hdr->len <= l->buf->capacity_bytes &&
 	       !(hdr->flags & WIRE_SYNC) && !((hdr->msg.user ^ l->want) & l->want_mask) &&
 	       !(l->buf->split && hdr->msg.body_bytes);
 }

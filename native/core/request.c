@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/heap.h"
+#include "core/pin.h"
 
 #define BIT(s) (1u << (s))
 
@@ -98,8 +98,8 @@ void request_write(struct request *r, uint64_t at, const void *from, size_t len)
 {
 	size_t first;
 
-	if (r->heap) {
-		heap_write(r, at, from, len);
+	if (r->pinnable) {
+		pin_write(r, at, from, len);
 		return;
 	}
 	if (!r->split || at + len <= r->bytes[0]) {

@@ -28,11 +28,11 @@
 #include <stdlib.h>
 
 #include "core/list.h"
-#include "core/match.h"
+#include "core/match_table.h"
 #include "ibvx.h"
 #include "wire.h"
 
-struct ibvx_heap;
+struct ibvx_pin;
 struct peer;
 struct umsg;
 struct waiter;
@@ -70,12 +70,12 @@ struct request {
 	bool consumed;     /* the owner has its status, but a control packet is still owed */
 	bool exposed;      /* the transport holds something for this memory */
 	bool split;        /* receive: the body goes to memory of ours */
-	bool wants_put;    /* receive: the CTS that it owes offers its memory */
-	bool heap;         /* the memory moves, or there is none: base is NULL but inside a region (heap.h) */
+	bool wants_put;    /* receive: the CTS that it pending_control offers its memory */
+	bool pinnable;         /* the memory moves, or there is none: base is NULL but inside a region (heap.h) */
 	bool lost;         /* receive: there was no memory for the stage */
-	bool windows;      /* heap: both sides wait for it with their memory at hand: windows are opened (window.h) */
+	bool leased;      /* heap: both sides wait for it with their memory at hand: windows are opened (window.h) */
 	bool served;       /* heap: a thread is opening a region of it, or has one open: the slot stays */
-	uint8_t owes;      /* enum wire_kind of the control packet that this request owes, or 0 */
+	uint8_t pending_control;      /* enum wire_kind of the control packet that this request pending_control, or 0 */
 
 	struct peer *peer; /* send: destination; receive: once matched, the sender */
 	struct waiter *waiter;
@@ -86,9 +86,9 @@ struct request {
 	uint64_t user;
 	uint64_t want, want_mask; /* receive: bits of the user word that must be equal */
 	struct umsg *message; /* REQ_MESSAGE */
-	struct ibvx_heap *place; /* heap: of the thread that waits, or lent; or NULL */
-	char *stage;       /* what arrived outside of a region, or the copy that a send reads; freed with the slot */
-	uint64_t stage_at, stage_end; /* receive: the part of the stage that is not in its place yet */
+	struct ibvx_pin *pin; /* heap: of the thread that waits, or lent; or NULL */
+	char *bounce;       /* what arrived outside of a region, or the copy that a send reads; freed with the slot */
+	uint64_t bounce_at, bounce_end; /* receive: the part of the stage that is not in its place yet */
 
 	size_t capacity;   /* receive */
 	int32_t context;
@@ -144,11 +144,11 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->exposed = false;
 	r->split = false;
 	r->wants_put = false;
-	r->heap = false;
+	r->pinnable = false;
 	r->lost = false;
-	r->windows = false;
+	r->leased = false;
 	r->served = false;
-	r->owes = 0;
+	r->pending_control = 0;
 	r->peer = NULL;
 	r->waiter = NULL;
 	r->base[0] = NULL;
@@ -160,10 +160,10 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->want = 0;
 	r->want_mask = 0;
 	r->message = NULL;
-	r->place = NULL;
-	r->stage = NULL;
-	r->stage_at = 0;
-	r->stage_end = 0;
+	r->pin = NULL;
+	r->bounce = NULL;
+	r->bounce_at = 0;
+	r->bounce_end = 0;
 	list_init(&r->link);
 	list_init(&r->finished);
 	r->node.next = NULL;
@@ -175,9 +175,9 @@ static inline void request_put(struct request_table *t, struct request *r)
 {
 	list_drop(&r->link);
 	list_drop(&r->finished);
-	if (r->stage) {
-		free(r->stage);
-		r->stage = NULL;
+	if (r->bounce) {
+		free(r->bounce);
+		r->bounce = NULL;
 	}
 	r->state = REQ_FREE;
 	r->generation = (r->generation + 1) & 0x7fffffffu;

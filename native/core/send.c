@@ -6,10 +6,10 @@
 
 #include "base/copy.h"
 #include "core/complete.h"
-#include "core/flow.h"
-#include "core/heap.h"
+#include "core/flow_control.h"
+#include "core/pin.h"
 #include "core/peer.h"
-#include "core/window.h"
+#include "core/lease.h"
 
 static void send_header(struct wire_hdr *hdr, enum wire_kind kind, size_t len, const struct request *r)
 {
@@ -81,7 +81,7 @@ int send_at_once(struct peer *p, const struct ibvx_sbuf *buf, int tag, int conte
 	rc = p->post(p->transport, p->rank, &hdr, buf->head, buf->head_bytes, buf->body, buf->body_bytes);
 	if (rc < 0) {
 		if (rc != -EAGAIN)
-			peer_doom(p, rc);
+			peer_set_error(p, rc);
 		return 0; /* the general way waits for room, or for the end of the peer */
 	}
 	p->talked = true;
@@ -95,7 +95,7 @@ void send_start(struct request *r)
 {
 	list_append(&r->peer->sends, &r->link);
 	/* behind others there is nothing to try: the busy list or credit brings their turn */
-	if (r->peer->sends.next == &r->link || !r->peer->stalled_told)
+	if (r->peer->sends.next == &r->link || !r->peer->stalled_sent)
 		peer_flush(r->peer);
 }
 
@@ -105,10 +105,10 @@ static int send_room(struct request *r, size_t len, struct transport_slot *slot)
 	struct peer *p = r->peer;
 	int rc = p->transport->ops->reserve(p->transport, p->rank, len, slot);
 
-	if (rc < 0 || !r->heap || heap_address(r))
+	if (rc < 0 || !r->pinnable || pin_address(r))
 		return rc;
 	p->transport->ops->discard(p->transport, p->rank, slot);
-	return heap_want(r);
+	return pin_want(r);
 }
 
 /* The last packet of an eager message is out. */
@@ -204,8 +204,8 @@ static size_t send_first_bytes(const struct request *r)
 	size_t total = request_total(r);
 	size_t first = send_piece_bytes(p, total) - sizeof(struct wire_long);
 
-	if (first >= total || (r->heap && (!r->place || heap_lent(r))) || window_waits(r) || !flow_allows_eager(p, first) ||
-	    (ops->put_pays && ops->put_pays(p->transport, p->rank, total)))
+	if (first >= total || (r->pinnable && (!r->pin || pin_zero_copy(r))) || lease_possible(r) || !flow_allows_eager(p, first) ||
+	    (ops->prefers_put && ops->prefers_put(p->transport, p->rank, total)))
 		return 0;
 	return first;
 }
@@ -229,8 +229,8 @@ static int send_announce(struct request *r)
 	if (rc < 0)
 		return rc;
 	rest = (char *)slot.payload + sizeof(lng);
-	if (ops->expose && request_total(r) > 0 && !r->heap)
-		desc_bytes = ops->expose(p->transport, p->rank, request_handle(r), TRANSPORT_GET, base, r->bytes, rest);
+	if (ops->pack_rkey && request_total(r) > 0 && !r->pinnable)
+		desc_bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_GET, base, r->bytes, rest);
 	r->exposed = desc_bytes > 0;
 	if (r->exposed)
 		first = 0;
@@ -239,8 +239,8 @@ static int send_announce(struct request *r)
 	send_header(slot.hdr, WIRE_RTS, sizeof(lng) + (size_t)desc_bytes + first, r);
 	if (r->exposed)
 		slot.hdr->flags |= WIRE_RMA;
-	if (window_waits(r))
-		slot.hdr->flags |= WIRE_WAITS;
+	if (lease_possible(r))
+		slot.hdr->flags |= WIRE_LEASE;
 	memcpy(slot.payload, &lng, sizeof(lng));
 	if (first > 0)
 		request_read(r, 0, rest, first);
@@ -318,7 +318,7 @@ static int send_start_put(struct request *r, const void *desc, size_t desc_bytes
 	struct peer *p = r->peer;
 	const struct transport_ops *ops = p->transport->ops;
 	struct wire_hdr done = {.kind = WIRE_DONE, .ctl = {.id = r->remote, .from = request_wire_id(r)}};
-	struct transport_move put = {
+	struct transport_rma put = {
 		.cookie = request_handle(r),
 		.desc = desc,
 		.desc_bytes = desc_bytes,
@@ -334,19 +334,19 @@ void send_on_cts(struct peer *p, const struct wire_hdr *hdr, const void *payload
 
 	if (!r)
 		return;
-	if (r->state == REQ_STREAMING && r->windows) { /* a window has failed, which its thread is about to see */
-		r->windows = false;
+	if (r->state == REQ_STREAMING && r->leased) { /* a window has failed, which its thread is about to see */
+		r->leased = false;
 		return;
 	}
 	if (r->state != REQ_WAIT_CTS) {
 		peer_broken(p, "CTS for a request in state %s", request_state_name(r->state));
 		return;
 	}
-	if (r->place)
-		r->place->window_bytes = 0;
+	if (r->pin)
+		r->pin->lease_bytes = 0;
 	r->remote = hdr->ctl.from;
-	r->windows = hdr->flags & WIRE_WAITS && window_waits(r);
-	if (hdr->flags & WIRE_RMA && !r->heap) {
+	r->leased = hdr->flags & WIRE_LEASE && lease_possible(r);
+	if (hdr->flags & WIRE_RMA && !r->pinnable) {
 		request_set_state(r, REQ_PUTTING);
 		if (send_start_put(r, payload, hdr->len) == 0) {
 			p->puts++;
@@ -385,14 +385,6 @@ void send_on_fin(struct peer *p, const struct wire_hdr *hdr)
 	}
 	p->bytes_out += request_total(r);
 	complete_request(p->ep, r, 0);
-}
-
-void send_on_taken(struct peer *p, const struct wire_hdr *hdr)
-{
-	struct request *r = send_of(p, hdr, "TAKEN");
-
-	if (r && ((r->state != REQ_STREAMING && r->state != REQ_WAIT_CTS) || !window_taken(r, hdr->ctl.offset)))
-		peer_broken(p, "TAKEN up to %llu for a request in state %s", (unsigned long long)hdr->ctl.offset, request_state_name(r->state));
 }
 
 void send_on_ack(struct peer *p, const struct wire_hdr *hdr)

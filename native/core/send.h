@@ -33,7 +33,6 @@ void send_await_cts(struct request *r);
 
 /* The receiver's answers. They validate ids; a bad one breaks the peer. */
 void send_on_cts(struct peer *p, const struct wire_hdr *hdr, const void *payload);
-void send_on_taken(struct peer *p, const struct wire_hdr *hdr);
 void send_on_fin(struct peer *p, const struct wire_hdr *hdr);
 void send_on_ack(struct peer *p, const struct wire_hdr *hdr);
 /* As struct transport_sink has it. */

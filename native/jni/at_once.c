@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "ibvx_heap.h"
+#include "ibvx_pin.h"
 #include "jni/common.h"
 #include "jni/endpoint.h"
 #include "xxdev_ibvdev_Native.h"

@@ -39,7 +39,7 @@ int place_load(JNIEnv *env)
 	return 0;
 }
 
-static void *place_enter(struct ibvx_heap *heap)
+static void *place_enter(struct ibvx_pin *heap)
 {
 	struct place *p = (struct place *)heap;
 	char *at = (*p->env)->GetPrimitiveArrayCritical(p->env, p->array, NULL);
@@ -47,7 +47,7 @@ static void *place_enter(struct ibvx_heap *heap)
 	return at ? at + p->offset : NULL;
 }
 
-static void place_leave(struct ibvx_heap *heap, void *at)
+static void place_leave(struct ibvx_pin *heap, void *at)
 {
 	struct place *p = (struct place *)heap;
 
@@ -62,7 +62,7 @@ static JNIEnv *place_env(void)
 	return (*place_vm)->GetEnv(place_vm, &env, JNI_VERSION_10) == JNI_OK ? env : NULL;
 }
 
-static void *place_enter_lent(struct ibvx_heap *heap)
+static void *place_enter_lent(struct ibvx_pin *heap)
 {
 	struct place *p = (struct place *)heap;
 
@@ -70,7 +70,7 @@ static void *place_enter_lent(struct ibvx_heap *heap)
 	return p->env ? place_enter(heap) : NULL;
 }
 
-static void place_drop(struct ibvx_heap *heap)
+static void place_drop(struct ibvx_pin *heap)
 {
 	struct place *p = (struct place *)heap;
 	JNIEnv *env = place_env();
@@ -80,7 +80,7 @@ static void place_drop(struct ibvx_heap *heap)
 	free(p);
 }
 
-struct ibvx_heap *place_lend(const struct place *p)
+struct ibvx_pin *place_lend(const struct place *p)
 {
 	struct place *lent = malloc(sizeof(*lent));
 	jobject array = lent ? (*p->env)->NewGlobalRef(p->env, p->array) : NULL;

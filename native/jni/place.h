@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ibvx_heap.h"
+#include "ibvx_pin.h"
 #include "xxdev_ibvdev_Native.h"
 
 struct place {
-	struct ibvx_heap heap; /* first: enter and leave get this */
+	struct ibvx_pin heap; /* first: enter and leave get this */
 	JNIEnv *env;
 	jobject array;
 	jint kind;
@@ -54,7 +54,7 @@ void place_push(const struct place *p, size_t at, size_t length, const void *fro
 
 /* Lends the place, an array, to the library: a copy of it with a global reference, which any thread may serve and whose drop()
  * frees it.  NULL: no memory, text set. */
-struct ibvx_heap *place_lend(const struct place *p);
+struct ibvx_pin *place_lend(const struct place *p);
 
 /* A private copy of the whole message (malloc), its length in *bytes; NULL: no memory, text set.  Of rows: the length of each
  * (int32), their number first, then all of them. */

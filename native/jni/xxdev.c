@@ -71,7 +71,7 @@ static jint send_now(jlong handle, struct place *p, const struct route *to, bool
 	} else if (place_direct(p)) {
 		const struct ibvx_sbuf buf = {.body_bytes = p->length, .user = (uint64_t)to->type};
 
-		rc = ibvx_heap_send(ep, &p->heap, &buf, to->rank, to->tag, to->context, sync);
+		rc = ibvx_pin_send(ep, &p->heap, &buf, to->rank, to->tag, to->context, sync);
 	} else {
 		rc = copied_send(ep, p, to, sync);
 	}
@@ -102,7 +102,7 @@ static int brief_isend(struct ibvx *ep, const void *body, size_t bytes, const st
 {
 	const struct ibvx_sbuf buf = {.body = body, .body_bytes = bytes, .user = (uint64_t)to->type};
 
-	return ibvx_heap_isend_copy(ep, NULL, &buf, to->rank, to->tag, to->context, sync, req);
+	return ibvx_pin_isend_copy(ep, NULL, &buf, to->rank, to->tag, to->context, sync, req);
 }
 
 static int small_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
@@ -116,9 +116,9 @@ static int small_isend(struct ibvx *ep, const struct place *p, const struct rout
 static int lent_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
 {
 	const struct ibvx_sbuf buf = {.body_bytes = p->length, .user = (uint64_t)to->type};
-	struct ibvx_heap *lent = place_lend(p);
+	struct ibvx_pin *lent = place_lend(p);
 
-	return lent ? ibvx_heap_isend(ep, lent, &buf, to->rank, to->tag, to->context, sync, req) : -ENOMEM;
+	return lent ? ibvx_pin_isend(ep, lent, &buf, to->rank, to->tag, to->context, sync, req) : -ENOMEM;
 }
 
 static jlong send_later(jlong handle, const struct place *p, const struct route *to, bool sync)
@@ -139,13 +139,13 @@ static jlong send_later(jlong handle, const struct place *p, const struct route 
 		rc = brief_isend(ep, (const void *)p->offset, p->length, to, sync, &req);
 	} else if (place_is_array(p) && p->length <= PLACE_SMALL) {
 		rc = small_isend(ep, p, to, sync, &req);
-	} else if (place_direct(p) && ibvx_heap_lends(ep, to->rank, p->length)) {
+	} else if (place_direct(p) && ibvx_pin_lends(ep, to->rank, p->length)) {
 		rc = lent_isend(ep, p, to, sync, &req);
 	} else {
 		void *copy = place_copy(p, &buf.body_bytes);
 
 		buf.body = copy;
-		rc = copy ? ibvx_heap_isend_copy(ep, copy, &buf, to->rank, to->tag, to->context, sync, &req) : -ENOMEM;
+		rc = copy ? ibvx_pin_isend_copy(ep, copy, &buf, to->rank, to->tag, to->context, sync, &req) : -ENOMEM;
 	}
 	endpoint_put(handle);
 	return rc < 0 ? rc : (jlong)req;
@@ -183,7 +183,7 @@ static struct ibvx_want want_of(const struct place *p, jlong handle, struct ibvx
 }
 
 /* The regions of p, or NULL if all of the message is to be staged. */
-static struct ibvx_heap *heap_of(struct place *p)
+static struct ibvx_pin *heap_of(struct place *p)
 {
 	return place_direct(p) ? &p->heap : NULL;
 }
@@ -195,8 +195,8 @@ static int received(struct place *p, struct ibvx_status *status, int rc, jlong r
 	bool told = rc >= 0 || rc == -EMSGSIZE || rc == -EPROTOTYPE;
 
 	if (rc >= 0 && place_direct(p)) {
-		place_push(p, p->heap.rest_at, p->heap.rest_bytes, p->heap.stage + p->heap.rest_at);
-		free(p->heap.stage);
+		place_push(p, p->heap.rest_at, p->heap.rest_bytes, p->heap.bounce + p->heap.rest_at);
+		free(p->heap.bounce);
 	} else if (rc >= 0 && place_is_array(p) && status->body) {
 		place_push(p, 0, bytes, status->body);
 	} else if (rc >= 0 && place_is_rows(p)) {
@@ -232,7 +232,7 @@ static int small_recv(struct ibvx *ep, const struct place *p, struct ibvx_want w
 	int rc;
 
 	want.base = room;
-	rc = ibvx_heap_recv(ep, NULL, &want, status);
+	rc = ibvx_pin_recv(ep, NULL, &want, status);
 	if (rc == 0)
 		place_push(p, 0, (size_t)(status->head_bytes + status->body_bytes), room);
 	return rc;
@@ -254,7 +254,7 @@ NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject array, jint 
 	if (place_is_array(&place) && place.length <= PLACE_SMALL)
 		rc = small_recv(ep, &place, want, &status);
 	else
-		rc = ibvx_heap_recv(ep, heap_of(&place), &want, &status);
+		rc = ibvx_pin_recv(ep, heap_of(&place), &want, &status);
 	rc = received(&place, &status, rc, result);
 	endpoint_put(handle);
 	return rc;
@@ -271,7 +271,7 @@ NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject array, jin
 	if (!ep)
 		return -ESHUTDOWN;
 	const struct ibvx_want want = want_of(&place, handle, ep, &(struct route){source, tag, context, type});
-	int rc = ibvx_heap_irecv(ep, &want, &req);
+	int rc = ibvx_pin_irecv(ep, &want, &req);
 
 	endpoint_put(handle);
 	return rc < 0 ? rc : (jlong)req;
@@ -288,7 +288,7 @@ NATIVE(jint, waitFor)(JNIEnv *env, jclass class, jlong handle, jlong request, jo
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	int rc = ibvx_heap_wait(ep, &req, heap_of(&place), &status);
+	int rc = ibvx_pin_wait(ep, &req, heap_of(&place), &status);
 
 	rc = received(&place, &status, rc, result);
 	endpoint_put(handle);
@@ -306,7 +306,7 @@ NATIVE(jint, test)(JNIEnv *env, jclass class, jlong handle, jlong request, jobje
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	int rc = ibvx_heap_test(ep, &req, heap_of(&place), &status);
+	int rc = ibvx_pin_test(ep, &req, heap_of(&place), &status);
 
 	if (rc)
 		rc = received(&place, &status, rc, result);
@@ -328,7 +328,7 @@ NATIVE(jint, waitAny)(JNIEnv *env, jclass class, jlong handle, jlongArray reques
 	list = malloc((size_t)count * sizeof(*list) + 1);
 	if (list) {
 		(*env)->GetLongArrayRegion(env, requests, 0, count, list);
-		rc = ibvx_heap_any(ep, count, (const ibvx_req *)list);
+		rc = ibvx_pin_any(ep, count, (const ibvx_req *)list);
 	} else {
 		rc = error_set(-ENOMEM, "no memory to wait for %d requests", (int)count);
 	}
@@ -396,7 +396,7 @@ NATIVE(jint, mrecv)(JNIEnv *env, jclass class, jlong handle, jlong message, jobj
 	if (!ep)
 		return -ESHUTDOWN;
 	const struct ibvx_want want = want_of(&place, handle, ep, &(struct route){.type = type});
-	int rc = ibvx_heap_mrecv(ep, &req, heap_of(&place), &want, &status);
+	int rc = ibvx_pin_mrecv(ep, &req, heap_of(&place), &want, &status);
 
 	rc = received(&place, &status, rc, result);
 	endpoint_put(handle);

@@ -41,9 +41,9 @@ struct transport_slot {
 };
 
 /* A get or a put: up to two local pieces, in order, and the remote descriptors. */
-struct transport_move {
+struct transport_rma {
 	uint64_t cookie;
-	const void *desc;     /* as expose() wrote it on the other side, desc_bytes long */
+	const void *desc;     /* as pack_rkey() wrote it on the other side, desc_bytes long */
 	size_t desc_bytes;
 	struct {
 		void *base;
@@ -82,14 +82,14 @@ struct transport_watch {
 /* Peers to look after once the lock is released.  A transport appends (under the lock) whenever it
  * committed something to a peer, or freed room that a peer may wait for; if the list is full it makes a
  * full fence and looks at once. */
-#define TRANSPORT_BELLS_MAX 8
-struct transport_bells {
+#define TRANSPORT_WAKEUPS_MAX 8
+struct transport_wakeups {
 	int count;
-	struct transport_bell {
+	struct transport_wakeup {
 		struct transport *owner;
-		void *door;
+		void *doorbell;
 		void *flag;
-	} bell[TRANSPORT_BELLS_MAX];
+	} peer[TRANSPORT_WAKEUPS_MAX];
 };
 
 struct transport_peer_info {
@@ -105,39 +105,32 @@ struct transport_env {
 	const struct log *log;
 	struct transport_sink sink;
 	struct transport_watch watch;
-	struct transport_bells *bells;
+	struct transport_wakeups *wakeups;
 	void *test;                /* the fake transport's fabric; NULL in production */
 };
 
-/* Windows: one stretch of this rank's memory at a time that a peer may read, and that can be taken back (PROTOCOL.md section 10).
+/* Leases: a peer may read one segment of this rank's memory at a time, until the owner revokes it
+ * (PROTOCOL.md section 10).  One word that both sides see holds the state:
  *
  *   closed --open--> offered --end(REVOKE)--> closed
- *                    offered --claim--> claimed --settle(taken)--> taken ----end--> closed
- *                                       claimed --settle(not)----> refused --end--> closed
- *                                       claimed --end(ABANDON)---> abandoned --settle--> closed
- *
- * Where the two sides see one word (`seen`) the states are in it.  Where they do not, the core carries the receiver's answer (WIRE_TAKEN, WIRE_CTS), and the
- * two ends go their own ways: the sender's is offered until end(TAKEN), when the answer says so, or end(ABANDON); the receiver's is claimed until settle(). */
-enum transport_window_end { TRANSPORT_LOOK, TRANSPORT_REVOKE, TRANSPORT_ABANDON, TRANSPORT_TAKEN };
-struct transport_window {
-	bool seen;
-	/* Are they worth being asked for, for a message of this many bytes? */
-	bool (*pays)(const struct transport *t, int peer, size_t bytes);
-	/* Sender, with the lock.  Writes the description, WIRE_WINDOW_BYTES.  0; -EBUSY: one is open to this peer; another -errno: not now (text set). */
-	int (*open)(struct transport *t, int peer, const void *base, size_t bytes, void *desc);
-	/* Sender, the thread that opened it.  When it has closed, nobody uses what may still be read of the memory; after ABANDON nobody reads it.
-	 * seen, without the lock: -EAGAIN: offered, or claimed.  1: taken, and 0: offered in vain (only with
-	 * REVOKE and ABANDON): closed.  -EIO: it was claimed, but refused, or (ABANDON) given up: whoever claimed it will settle it.
-	 * Otherwise, with the lock: TAKEN 0, ABANDON -EIO. */
-	int (*end)(struct transport *t, int peer, enum transport_window_end how);
-	/* Receiver, with the lock: the window that is described (if seen) does not close before settle(), though its memory may go (ABANDON). `to`: for
-	 * copy(). 0 or -errno. */
-	int (*claim)(struct transport *t, int peer, const void *desc, void *to, size_t bytes);
-	/* Receiver, without the lock, the thread that claimed it: copies from the start of it; bounded in time. When it returns nobody writes to `to`. 0 or -errno (text set). */
+ *                    offered --claim--> claimed --settle(true)---> copied ----end--> closed
+ *                                       claimed --settle(false)--> refused ---end--> closed
+ *                                       claimed --end(ABANDON)---> abandoned --settle--> closed */
+enum transport_lease_end { TRANSPORT_LOOK, TRANSPORT_REVOKE, TRANSPORT_ABANDON };
+struct transport_lease {
+	/* Sender, lock held.  Writes the descriptor, WIRE_LEASE_BYTES.  0; -EBUSY: a lease to this peer is open. */
+	int (*open)(struct transport *t, int peer, const void *base, void *desc);
+	/* Sender, no lock, the thread that opened it.  -EAGAIN: offered or claimed.  1: copied, now closed.  0: revoked
+	 * (REVOKE, ABANDON), now closed.  -EIO: refused, or abandoned while claimed.  After any answer but -EAGAIN
+	 * nothing that is read from the memory counts. */
+	int (*end)(struct transport *t, int peer, enum transport_lease_end how);
+	/* Receiver, lock held: the lease does not close before settle(), but may be abandoned. 0 or -errno. */
+	int (*claim)(struct transport *t, int peer, const void *desc);
+	/* Receiver, no lock, the thread that claimed it: copies the segment's first `bytes` bytes. 0 or -errno (text set). */
 	int (*copy)(struct transport *t, int peer, const void *desc, void *to, size_t bytes);
-	/* Receiver, with the lock.  True: the sender learns now that it was taken (seen), or is to be told.  False: it was not, or was given up: what was
+	/* Receiver, lock held.  True: the sender sees that it was copied.  False: it was not, or was abandoned: what was
 	 * copied does not count. */
-	bool (*settle)(struct transport *t, int peer, const void *desc, bool taken);
+	bool (*settle)(struct transport *t, int peer, const void *desc, bool copied);
 };
 
 /* What poll() is called with where there is time: packets that one holding of the lock delivers at most. */
@@ -181,7 +174,7 @@ struct transport_ops {
 	/* Takes room for a packet with len payload bytes (<= payload_max).  0; -EAGAIN: no room
 	 * now, poll() and try again (a sleeper is woken when there is); another -errno: the peer is lost.
 	 * At most one slot is open per peer, and the caller commits or discards it before
-	 * it calls anything else of the transport but expose() and window->open(). An error is a hint: on_down follows from poll(),
+	 * it calls anything else of the transport but pack_rkey() and window->open(). An error is a hint: on_down follows from poll(),
 	 * or the core gives the peer up itself. */
 	int (*reserve)(struct transport *t, int peer, size_t len, struct transport_slot *slot);
 	/* The packet is complete; hdr->len <= the reserved length. */
@@ -199,47 +192,47 @@ struct transport_ops {
 	bool (*ready)(const struct transport *t);
 
 	/* Sleeping.  arm(): from now on whoever sends to us, or frees room that a reserve()
-	 * of ours lacked, wakes the bell (transport_bell) of this endpoint.  The core polls once more after arm(),
+	 * of ours lacked, wakes the bell (transport_wakeup) of this endpoint.  The core polls once more after arm(),
 	 * then sleeps.  disarm(): no longer. */
 	void (*arm)(struct transport *t);
 	void (*disarm)(struct transport *t);
-	/* Called without the lock for each bell that the transport had put on env.bells under the lock:
+	/* Called without the lock for each bell that the transport had put on env.wakeups under the lock:
 	 * wakes the peer behind `door` if it sleeps and `flag` (may be NULL) is set, which it clears.  A full fence
 	 * stands between what was committed or freed and this look. Any thread. */
-	void (*ring)(struct transport *t, void *door, void *flag);
+	void (*wake)(struct transport *t, void *doorbell, void *flag);
 	/* The futex word on which this endpoint sleeps and which others wake; NULL: the transport has none, its arm()
 	 * uses a watched fd and the core's own bell.  At most one transport of an endpoint has one.
 	 * Bit 0 is the core's: set while somebody sleeps.  Who wakes clears it and adds 2, in one exchange. */
-	uint32_t *(*bell)(struct transport *t);
+	uint32_t *(*doorbell)(struct transport *t);
 
 	/* One-sided moves; NULL where there are none.
-	 * expose(): describes two pieces of local memory so that peer can get them, or put them there; returns the
+	 * pack_rkey(): describes two pieces of local memory so that peer can get them, or put them there; returns the
 	 * descriptor's length (<= WIRE_RMA_MAX), 0: not for this message, -errno.  What it holds is
-	 * released by unexpose() with the same cookie. */
-	int (*expose)(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+	 * released by release_rkey() with the same cookie. */
+	int (*pack_rkey)(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 		      const size_t len[2], void *desc);
-	void (*unexpose)(struct transport *t, int peer, uint64_t cookie);
+	void (*release_rkey)(struct transport *t, int peer, uint64_t cookie);
 	/* Does a get of this many bytes beat streaming, as measured on this host? */
-	bool (*get_pays)(const struct transport *t, int peer, size_t bytes);
+	bool (*prefers_get)(const struct transport *t, int peer, size_t bytes);
 	/* Starts a get; its end comes through on_get from a later poll().  Any error: the core streams instead. */
-	int (*get)(struct transport *t, int peer, const struct transport_move *get);
+	int (*get)(struct transport *t, int peer, const struct transport_rma *get);
 	/* May NULL be where gets are. Is a put worth being offered for a message of this many bytes, if no get carries it? */
-	bool (*put_pays)(const struct transport *t, int peer, size_t bytes);
+	bool (*prefers_put)(const struct transport *t, int peer, size_t bytes);
 	/* Starts a put; its end comes through on_put from a later poll().  The packet `behind` (no payload; copied) reaches the peer when all
 	 * bytes are there.  Any error: the core streams instead. */
-	int (*put)(struct transport *t, int peer, const struct transport_move *put, const struct wire_hdr *behind);
+	int (*put)(struct transport *t, int peer, const struct transport_rma *put, const struct wire_hdr *behind);
 	/* Forgets a get or put whose request is gone; no upcall follows for the cookie. */
 	void (*cancel)(struct transport *t, int peer, uint64_t cookie);
 
 	/* NULL where there are none. */
-	const struct transport_window *window;
+	const struct transport_lease *lease;
 
-	/* NULL where nothing is to be won.  keep(): this memory stays mapped until unkeep() with the same arguments: what was prepared for a
-	 * move of it may be used again for the next.  1; 0: no use for it here, unkeep() must not follow; -ENOSPC: too
+	/* NULL where nothing is to be won.  buffer_register(): this memory stays mapped until buffer_release() with the same arguments: what was prepared for a
+	 * move of it may be used again for the next.  1; 0: no use for it here, buffer_release() must not follow; -ENOSPC: too
 	 * much is kept already, -EFBIG: it alone is too much, -ENOMEM.
-	 * unkeep(): when it returns nothing of a finished message refers to the memory.  0 or -EINVAL. */
-	int (*keep)(struct transport *t, void *base, size_t bytes);
-	int (*unkeep)(struct transport *t, const void *base, size_t bytes);
+	 * buffer_release(): when it returns nothing of a finished message refers to the memory.  0 or -EINVAL. */
+	int (*buffer_register)(struct transport *t, void *base, size_t bytes);
+	int (*buffer_release)(struct transport *t, const void *base, size_t bytes);
 
 	/* We close in good order (say goodbye first) / the core has given the peer up / this rank is aborted:
 	 * drop what is queued for it; reserve() may answer any error from now on. The peer's adapter moves nothing of ours any more. */

@@ -20,9 +20,9 @@ BANNED_CALLS = ("exit", "_exit", "_Exit", "quick_exit", "abort", "printf", "vpri
 BANNED_IMPORTS = set(BANNED_CALLS) | {"stdout", "__printf_chk", "__vprintf_chk", "__sysv_signal"}
 
 # Levels of native/: an include may point to a lower level, to its own folder, or to what is named here.
-LEVELS = {"base": 0, "wire.h": 1, "bootstrap": 2, "transport": 2, "core": 3, "ibvx.h": 4, "ibvx_heap.h": 5, "jni": 6}
-UPWARD_ALLOWED = {("core", "ibvx.h"), ("core", "ibvx_heap.h")}  # core implements what the public header promises
-JNI_MAY_INCLUDE = {"ibvx.h", "ibvx_heap.h", "base", "jni"}
+LEVELS = {"base": 0, "wire.h": 1, "bootstrap": 2, "transport": 2, "core": 3, "ibvx.h": 4, "ibvx_pin.h": 5, "jni": 6}
+UPWARD_ALLOWED = {("core", "ibvx.h"), ("core", "ibvx_pin.h")}  # core implements what the public header promises
+JNI_MAY_INCLUDE = {"ibvx.h", "ibvx_pin.h", "base", "jni"}
 
 
 def walk(root, dirs, suffixes):
@@ -67,7 +67,7 @@ def check_quoted(path, target):
         if unit not in LEVELS:
             return "%s has no level in the house" % unit
     if here == "jni":
-        return None if there in JNI_MAY_INCLUDE else "jni includes %s: only ibvx.h, ibvx_heap.h and base are its to use" % target
+        return None if there in JNI_MAY_INCLUDE else "jni includes %s: only ibvx.h, ibvx_pin.h and base are its to use" % target
     if here == there:
         if here == "transport":
             return check_between_transports(path, target)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/wait.h"
+#include "core/progress.h"
 
 struct world_config timed(uint64_t seed)
 {
@@ -16,7 +16,7 @@ struct world_config timed(uint64_t seed)
 }
 
 /* Opening a region with the core's lock held would end here. */
-static void needs_lock(struct moving *m, void *arg)
+static void needs_lock(struct fake_array *m, void *arg)
 {
 	struct caller *c = arg;
 	struct ibvx_counter one;
@@ -34,12 +34,12 @@ static void *caller_main(void *arg)
 	};
 
 	if (c->send)
-		c->err = ibvx_heap_send(c->ep, &c->m.heap, &buf, c->peer, c->tag, CTX, c->sync);
+		c->err = ibvx_pin_send(c->ep, &c->m.pinnable, &buf, c->peer, c->tag, CTX, c->sync);
 	else
-		c->err = ibvx_heap_recv(c->ep, &c->m.heap, &want, &c->status);
+		c->err = ibvx_pin_recv(c->ep, &c->m.pinnable, &want, &c->status);
 	if (c->err)
 		snprintf(c->text, sizeof(c->text), "%s", ibvx_error());
-	moving_bring(&c->m);
+	fake_array_bring(&c->m);
 	return NULL;
 }
 
@@ -47,7 +47,7 @@ void call_prepare(struct caller *c, struct world *w, int rank, bool send, int pe
 {
 	*c = (struct caller){ .ep = w->ep[rank], .send = send, .peer = peer, .tag = tag, .bytes = bytes,
 			      .user = (uint64_t)tag };
-	moving_init(&c->m, send ? text_of(c->user, bytes).bytes : calloc(1, bytes + 1), bytes, (uint64_t)tag + 7);
+	fake_array_init(&c->m, send ? text_of(c->user, bytes).bytes : calloc(1, bytes + 1), bytes, (uint64_t)tag + 7);
 	c->m.on_enter = needs_lock;
 	c->m.arg = c;
 }
@@ -98,7 +98,7 @@ void call_dies(struct world_config cfg, uint64_t seed, size_t bytes, unsigned af
 		assert_non_null(strstr(mine.text, "rank 1"));
 	core_lock(w.ep[1]);
 	w.ep[1]->aborted = true; /* its own thread is to let go, too */
-	wait_signal_all(w.ep[1]);
+	progress_signal_all(w.ep[1]);
 	core_unlock(w.ep[1]);
 	(void)ended(&other);
 	ibvx_abort(w.ep[1]);

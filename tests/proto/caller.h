@@ -7,12 +7,12 @@
 #include <pthread.h>
 
 #include "directed.h"
-#include "moving.h"
+#include "fake_array.h"
 
 struct caller {
 	pthread_t thread;
 	struct ibvx *ep;
-	struct moving m;
+	struct fake_array m;
 	bool send, sync;
 	int peer, tag;
 	size_t bytes;

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "core/peer.h"
-#include "core/wait.h"
+#include "core/progress.h"
 
 #define BIG 60000
 
@@ -355,7 +355,7 @@ static void an_abort_writes_nothing(void **state)
 	fabric_step(w.fabric, 100);
 	core_lock(w.ep[1]);
 	w.ep[1]->aborted = true;
-	assert_int_equal(wait_progress(w.ep[1]), 0);
+	assert_int_equal(progress_run(w.ep[1]), 0);
 	w.ep[1]->aborted = false;
 	core_unlock(w.ep[1]);
 	assert_int_equal(mem[0][99], 0);

@@ -30,8 +30,7 @@ void fabric_config_random(struct fabric_config *cfg, uint64_t seed)
 		.expose_refuse_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
 		.get_fail_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
 		.put_min = rng_percent(&r, 60) ? 0 : (size_t)rng_range(&r, 1, 100000),
-		.windows_told = seed % 2,
-		.window_fail_percent = rng_percent(&r, 70) ? 0 : (unsigned)rng_range(&r, 1, 60),
+		.lease_fail_percent = rng_percent(&r, 70) ? 0 : (unsigned)rng_range(&r, 1, 60),
 		.put_fail_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
 	};
 }

@@ -21,11 +21,11 @@ struct packet {
 };
 
 /* The window that the source of a link has opened. */
-enum fake_window_state { FAKE_CLOSED, FAKE_OFFERED, FAKE_CLAIMED, FAKE_TAKEN, FAKE_REFUSED, FAKE_ABANDONED };
+enum fake_lease_state { FAKE_CLOSED, FAKE_OFFERED, FAKE_CLAIMED, FAKE_COPIED, FAKE_REFUSED, FAKE_ABANDONED };
 
 struct link {
-	atomic_uint window;  /* number << 3 | enum fake_window_state */
-	int window_err;      /* how the next copy fails; 0: it does not */
+	atomic_uint lease;  /* number << 3 | enum fake_lease_state */
+	int lease_err;      /* how the next copy fails; 0: it does not */
 	struct packet *head, *tail;
 	unsigned packets;
 	size_t bytes;
@@ -82,8 +82,8 @@ struct fabric {
 	struct link *links; /* size * size */
 	int violations;
 	char violation[256];
-	atomic_bool window_hold, window_linger, window_expired;
-	atomic_int windows_held, windows_copied;
+	atomic_bool lease_hold, lease_expired;
+	atomic_int leases_held;
 	bool clock_runs;
 	atomic_bool clock_stop;
 	unsigned clock_period_us;

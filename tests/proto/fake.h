@@ -13,7 +13,7 @@ struct fake {
 	struct fabric *f;
 	int rank;
 	struct transport_sink sink;
-	struct transport_bells *bells;
+	struct transport_wakeups *wakeups;
 	struct transport_watch watch;
 	int watched;        /* a descriptor that never has anything to say, or -1 */
 	int open_peer;      /* the peer whose slot is open, or -1 */
@@ -28,8 +28,8 @@ void fake_enter(struct fake *t, const char *what);
 void fake_leave(struct fake *t);
 
 /* fake_transport.c */
-bool fake_get_pays(const struct transport *base, int peer, size_t bytes);
-/* fake_window.c */
-extern const struct transport_window fake_window, fake_window_told;
+bool fake_prefers_get(const struct transport *base, int peer, size_t bytes);
+/* fake_lease.c */
+extern const struct transport_lease fake_lease;
 
 #endif

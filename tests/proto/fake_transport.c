@@ -38,7 +38,7 @@ void fake_enter(struct fake *t, const char *what)
 	t->depth++;
 	pthread_mutex_lock(&t->f->lock);
 	if (t->open_peer >= 0 && strcmp(what, "commit") != 0 && strcmp(what, "discard") != 0 &&
-	    strcmp(what, "expose") != 0 && strcmp(what, "window open") != 0)
+	    strcmp(what, "pack_rkey") != 0 && strcmp(what, "lease open") != 0)
 		fabric_violate(t->f, "rank %d: %s while the slot for rank %d is open", t->rank, what,
 			       t->open_peer);
 }
@@ -62,19 +62,19 @@ static bool peer_valid(struct fake *t, int peer, const char *what)
 static void owe_ring(struct fake *t, int peer)
 {
 	struct node *n = &t->f->nodes[peer];
-	struct transport_bells *b = t->bells;
+	struct transport_wakeups *b = t->wakeups;
 
 	for (int i = 0; i < b->count; i++)
-		if (b->bell[i].owner == &t->base && b->bell[i].door == n)
+		if (b->peer[i].owner == &t->base && b->peer[i].doorbell == n)
 			return;
-	if (b->count == TRANSPORT_BELLS_MAX) {
+	if (b->count == TRANSPORT_WAKEUPS_MAX) {
 		if (atomic_load(&n->armed))
 			fabric_wake(n);
 		return;
 	}
-	b->bell[b->count].owner = &t->base;
-	b->bell[b->count].door = n;
-	b->bell[b->count].flag = NULL;
+	b->peer[b->count].owner = &t->base;
+	b->peer[b->count].doorbell = n;
+	b->peer[b->count].flag = NULL;
 	b->count++;
 }
 
@@ -147,7 +147,7 @@ static int open_any(struct transport **out, const struct transport_env *env,
 	t->sink = env->sink;
 	t->open_peer = -1;
 	t->base.ops = ops;
-	t->bells = env->bells;
+	t->wakeups = env->wakeups;
 	t->watch = env->watch;
 	t->watched = -1;
 	if (t->watch.monitor && watch_something(t) < 0) {
@@ -161,13 +161,9 @@ static int open_any(struct transport **out, const struct transport_env *env,
 	return 0;
 }
 
-static const struct transport_ops fake_told_ops;
-
 static int fake_open(struct transport **out, const struct transport_env *env)
 {
-	const struct fabric *f = env->test;
-
-	return open_any(out, env, f && f->cfg.windows_told ? &fake_told_ops : &fake_ops);
+	return open_any(out, env, &fake_ops);
 }
 
 static int fake_open_plain(struct transport **out, const struct transport_env *env)
@@ -533,7 +529,7 @@ static void fake_disarm(struct transport *base)
 }
 
 /* A packet that is not due yet wakes nobody: the clock does, when its time has come. */
-static void fake_ring(struct transport *base, void *door, void *flag)
+static void fake_wake(struct transport *base, void *door, void *flag)
 {
 	struct fake *t = fake_of(base);
 	struct fabric *f = t->f;
@@ -548,7 +544,7 @@ static void fake_ring(struct transport *base, void *door, void *flag)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static uint32_t *fake_bell(struct transport *base)
+static uint32_t *fake_doorbell(struct transport *base)
 {
 	struct fake *t = fake_of(base);
 
@@ -563,7 +559,7 @@ struct fake_desc {
 };
 static_assert(sizeof(struct fake_desc) <= WIRE_RMA_MAX, "a descriptor fits an RTS");
 
-static int fake_expose(struct transport *base, int peer, uint64_t cookie, enum transport_access access,
+static int fake_pack_rkey(struct transport *base, int peer, uint64_t cookie, enum transport_access access,
 		       const void *from[2], const size_t len[2], void *desc)
 {
 	struct fake *t = fake_of(base);
@@ -572,7 +568,7 @@ static int fake_expose(struct transport *base, int peer, uint64_t cookie, enum t
 	struct fake_desc d = { .magic = FAKE_MAGIC };
 	int ret = 0;
 
-	fake_enter(t, "expose");
+	fake_enter(t, "pack_rkey");
 	if (!peer_valid(t, peer, "expose") || rng_percent(&f->rng, f->cfg.expose_refuse_percent))
 		goto out;
 	for (e = f->nodes[t->rank].exposures; e; e = e->next)
@@ -595,12 +591,12 @@ out:
 	return ret;
 }
 
-static void fake_unexpose(struct transport *base, int peer, uint64_t cookie)
+static void fake_release_rkey(struct transport *base, int peer, uint64_t cookie)
 {
 	struct fake *t = fake_of(base);
 	struct exposure **at;
 
-	fake_enter(t, "unexpose");
+	fake_enter(t, "release_rkey");
 	at = &t->f->nodes[t->rank].exposures;
 	while (*at && ((*at)->peer != peer || (*at)->cookie != cookie))
 		at = &(*at)->next;
@@ -616,7 +612,7 @@ static void fake_unexpose(struct transport *base, int peer, uint64_t cookie)
 	fake_leave(t);
 }
 
-bool fake_get_pays(const struct transport *base, int peer, size_t bytes)
+bool fake_prefers_get(const struct transport *base, int peer, size_t bytes)
 {
 	const struct fake *t = fake_of_const(base);
 
@@ -624,7 +620,7 @@ bool fake_get_pays(const struct transport *base, int peer, size_t bytes)
 	return bytes >= t->f->cfg.get_min;
 }
 
-static bool fake_put_pays(const struct transport *base, int peer, size_t bytes)
+static bool fake_prefers_put(const struct transport *base, int peer, size_t bytes)
 {
 	const struct fake *t = fake_of_const(base);
 
@@ -643,7 +639,7 @@ static int move_outcome(struct fabric *f, int peer, enum transport_access access
 	return rng_percent(&f->rng, 50) ? -EPERM : -ENOSYS;
 }
 
-static int move_start(struct transport *base, int peer, enum transport_access access, const struct transport_move *get,
+static int move_start(struct transport *base, int peer, enum transport_access access, const struct transport_rma *get,
 		      const struct wire_hdr *behind)
 {
 	const char *what = access == TRANSPORT_GET ? "get" : "put";
@@ -690,14 +686,14 @@ out:
 	return err;
 }
 
-static int fake_get(struct transport *base, int peer, const struct transport_move *get)
+static int fake_get(struct transport *base, int peer, const struct transport_rma *get)
 {
 	static const struct wire_hdr none;
 
 	return move_start(base, peer, TRANSPORT_GET, get, &none);
 }
 
-static int fake_put(struct transport *base, int peer, const struct transport_move *put, const struct wire_hdr *behind)
+static int fake_put(struct transport *base, int peer, const struct transport_rma *put, const struct wire_hdr *behind)
 {
 	return move_start(base, peer, TRANSPORT_PUT, put, behind);
 }
@@ -753,24 +749,18 @@ static void fake_counters(const struct transport *base, int peer,
 	.attached = fake_attached, .close = fake_close, .awaits = fake_awaits, .reaches = fake_reaches,                       \
 	.payload_max = fake_payload_max, .reserve = fake_reserve, .commit = fake_commit,               \
 	.discard = fake_discard, .poll = fake_poll, .ready = fake_ready, .arm = fake_arm,              \
-	.disarm = fake_disarm, .ring = fake_ring, .leave = fake_depart,                                 \
-	.bell = fake_bell, .forget = fake_forget, .counters = fake_counters
+	.disarm = fake_disarm, .wake = fake_wake, .leave = fake_depart,                                 \
+	.doorbell = fake_doorbell, .forget = fake_forget, .counters = fake_counters
 
 #define FAKE_MOVES                                                                                     \
-	.name = "fake", .open = fake_open, .expose = fake_expose, .unexpose = fake_unexpose,           \
-	.get_pays = fake_get_pays, .get = fake_get, .put_pays = fake_put_pays, .put = fake_put,        \
+	.name = "fake", .open = fake_open, .pack_rkey = fake_pack_rkey, .release_rkey = fake_release_rkey,           \
+	.prefers_get = fake_prefers_get, .get = fake_get, .prefers_put = fake_prefers_put, .put = fake_put,        \
 	.cancel = fake_cancel
 
 const struct transport_ops fake_ops = {
 	FAKE_COMMON,
 	FAKE_MOVES,
-	.window = &fake_window,
-};
-
-static const struct transport_ops fake_told_ops = {
-	FAKE_COMMON,
-	FAKE_MOVES,
-	.window = &fake_window_told,
+	.lease = &fake_lease,
 };
 
 const struct transport_ops fake_plain_ops = {

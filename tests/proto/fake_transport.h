@@ -30,15 +30,14 @@ struct fabric_config {
 	unsigned refuse_percent;  /* reserve and get say -EAGAIN without need */
 	size_t payload_max;       /* 0: 256 .. 65536 for each pair at random */
 	unsigned spurious_percent;/* rings without cause, polls that deliver nothing */
-	size_t get_min;           /* get_pays() from this size on */
+	size_t get_min;           /* prefers_get() from this size on */
 	unsigned get_delay_max;   /* ticks that a get takes at most */
 	unsigned expose_refuse_percent;
 	unsigned get_fail_percent;
-	size_t put_min;           /* put_pays() from this size on */
+	size_t put_min;           /* prefers_put() from this size on */
 	unsigned put_fail_percent;
 	int get_errno;            /* how moves and windows fail; 0: -EPERM or -ENOSYS at random */
-	unsigned window_fail_percent;
-	bool windows_told;        /* what becomes of a window travels as a packet */
+	unsigned lease_fail_percent;
 };
 
 /* Fills everything but size by seed: from a calm network to an ugly one. */
@@ -64,16 +63,13 @@ void fabric_kill(struct fabric *f, int rank, bool whole);
 void fabric_freeze(struct fabric *f, int rank, bool frozen);
 
 /* Copies from windows do not end while held. */
-void fabric_hold_windows(struct fabric *f, bool hold);
+void fabric_hold_leases(struct fabric *f, bool hold);
 /* One waits for that. */
-bool fabric_window_held(struct fabric *f);
-/* Copies have been made and do not end while they linger; of windows that are told. */
-void fabric_linger_windows(struct fabric *f, bool linger);
-bool fabric_window_lingers(struct fabric *f);
+bool fabric_lease_held(struct fabric *f);
 /* One that can still be read. */
-bool fabric_window_open(struct fabric *f, int from, int to);
+bool fabric_lease_open(struct fabric *f, int from, int to);
 /* Who looks at a window of its own that is held finds that its time is over, and has given it up. */
-void fabric_expire_windows(struct fabric *f);
+void fabric_expire_leases(struct fabric *f);
 
 /* Puts a packet of the caller's making on the link from src to dst. payload may be NULL
  * if hdr->len is 0.  0 or -ENOMEM. */

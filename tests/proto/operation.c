@@ -98,7 +98,7 @@ void op_start_send(struct actor *a)
 
 	if (rng_percent(&a->rng, 20))
 		err = op_copied_send(a, op);
-	else if (ibvx_heap_lends(a->ep, op->m.dst, 0) && rng_percent(&a->rng, 30))
+	else if (ibvx_pin_lends(a->ep, op->m.dst, 0) && rng_percent(&a->rng, 30))
 		err = op_lent_send(a, op);
 	else if (op->m.sync)
 		err = ibvx_issend(a->ep, &buf, op->m.dst, op->m.tag, op->m.context, &op->req);
@@ -152,8 +152,8 @@ static bool untouched(const char *p, size_t from, size_t to)
 
 static void receive_prepare(struct actor *a, struct operation *op, struct ibvx_rbuf *buf)
 {
-	op->heap = rng_percent(&a->rng, 50);
-	op->split = !op->heap && rng_percent(&a->rng, 20);
+	op->pinnable = rng_percent(&a->rng, 50);
+	op->split = !op->pinnable && rng_percent(&a->rng, 20);
 	op->capacity = a->cfg->size_max;
 	if (rng_percent(&a->rng, 12))
 		op->capacity = (size_t)rng_below(&a->rng, a->cfg->size_max + 1);
@@ -276,8 +276,8 @@ void op_start_receive(struct actor *a, int source, int tag, const uint64_t *expe
 
 	op->probed = expect != NULL;
 	op->probed_user = expect ? *expect : 0;
-	if (op->heap)
-		err = ibvx_heap_irecv(a->ep, &(struct ibvx_want){ source, tag, traffic_context(a->cfg, a->lane),
+	if (op->pinnable)
+		err = ibvx_pin_irecv(a->ep, &(struct ibvx_want){ source, tag, traffic_context(a->cfg, a->lane),
 								  op->capacity, 0, 0, NULL }, &op->req);
 	else
 		err = ibvx_irecv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &op->req);
@@ -294,8 +294,8 @@ void op_blocking_receive(struct actor *a, int source, int tag)
 	int err;
 
 	atomic_store(&a->doing, "recv");
-	if (op->heap)
-		err = op_heap_receive(a, op, HEAP_RECV, NULL, &s);
+	if (op->pinnable)
+		err = op_heap_receive(a, op, PIN_RECV, NULL, &s);
 	else
 		err = ibvx_recv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &s);
 	receive_ended(a, op, err, &s);
@@ -323,8 +323,8 @@ void op_matched(struct actor *a, int source, int tag, bool blocking)
 	if (blocking) {
 		/* its payload comes without our doing anything else */
 		atomic_store(&a->doing, "mrecv");
-		if (op->heap)
-			err = op_heap_receive(a, op, HEAP_MRECV, &message, &s);
+		if (op->pinnable)
+			err = op_heap_receive(a, op, PIN_MRECV, &message, &s);
 		else
 			err = ibvx_mrecv(a->ep, &message, &buf, &s);
 		if (message != IBVX_REQ_NULL)
@@ -332,7 +332,7 @@ void op_matched(struct actor *a, int source, int tag, bool blocking)
 		receive_ended(a, op, err, &s);
 		return;
 	}
-	op->heap = false;
+	op->pinnable = false;
 	err = ibvx_imrecv(a->ep, &message, &buf, &op->req);
 	if (err || message != IBVX_REQ_NULL)
 		traffic_fail(a->cfg, "rank %d: imrecv: %d (%s)", a->rank, err, ibvx_error());
@@ -385,7 +385,7 @@ bool op_test(struct actor *a, unsigned i)
 {
 	struct ibvx_status s = { 0 };
 	ibvx_req before = a->ops[i]->req;
-	int ret = a->ops[i]->heap ? op_heap_receive(a, a->ops[i], HEAP_TEST, &a->ops[i]->req, &s)
+	int ret = a->ops[i]->pinnable ? op_heap_receive(a, a->ops[i], PIN_TEST, &a->ops[i]->req, &s)
 				  : ibvx_test(a->ep, &a->ops[i]->req, &s);
 
 	if (ret == 0) {
@@ -403,8 +403,8 @@ void op_wait(struct actor *a, unsigned i)
 	int err;
 
 	atomic_store(&a->doing, a->ops[i]->send ? "wait for a send" : "wait for a receive");
-	if (a->ops[i]->heap)
-		err = op_heap_receive(a, a->ops[i], HEAP_WAIT, &a->ops[i]->req, &s);
+	if (a->ops[i]->pinnable)
+		err = op_heap_receive(a, a->ops[i], PIN_WAIT, &a->ops[i]->req, &s);
 	else
 		err = ibvx_wait(a->ep, &a->ops[i]->req, &s);
 	op_ended(a, i, err, &s);
@@ -419,11 +419,11 @@ void op_waitany(struct actor *a)
 
 	for (unsigned k = 0; k < a->op_count; k++) {
 		reqs[k] = a->ops[k]->req;
-		heap |= a->ops[k]->heap;
+		heap |= a->ops[k]->pinnable;
 	}
 	atomic_store(&a->doing, "waitany");
 	if (heap) { /* the call that consumes names the memory */
-		i = ibvx_heap_any(a->ep, (int)a->op_count, reqs);
+		i = ibvx_pin_any(a->ep, (int)a->op_count, reqs);
 		if (i < 0 || (unsigned)i >= a->op_count)
 			traffic_fail(a->cfg, "rank %d: any of %u: %d (%s)", a->rank, a->op_count, i, ibvx_error());
 		if (!op_test(a, (unsigned)i))

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ibvx_heap.h"
+#include "ibvx_pin.h"
 #include "rng.h"
 
 #define TRAFFIC_EDGES 8
@@ -91,7 +91,7 @@ struct operation {
 	int source, tag;      /* receive */
 	size_t capacity;
 	bool split, cancelled, probed;
-	bool heap;            /* receive: its memory moves */
+	bool pinnable;            /* receive: its memory moves */
 	uint64_t probed_user; /* the message that it must get */
 	unsigned index;
 };
@@ -138,8 +138,8 @@ void op_cancel(struct actor *a, unsigned i, bool must);
 int op_copied_send(struct actor *a, struct operation *op);
 int op_lent_send(struct actor *a, struct operation *op);
 int op_moving_send(struct actor *a, struct operation *op);
-enum heap_call { HEAP_RECV, HEAP_MRECV, HEAP_WAIT, HEAP_TEST };
-int op_heap_receive(struct actor *a, struct operation *op, enum heap_call call, ibvx_req *req, struct ibvx_status *s);
+enum pin_call { PIN_RECV, PIN_MRECV, PIN_WAIT, PIN_TEST };
+int op_heap_receive(struct actor *a, struct operation *op, enum pin_call call, ibvx_req *req, struct ibvx_status *s);
 
 /* --- rank.c --- */
 

@@ -76,7 +76,7 @@ static void run_configure(struct run *r, uint64_t seed)
 	for (int i = 0; i < 4; i++)
 		r->pairs[i] = r->settings[i];
 	r->world_cfg.settings = r->pairs;
-	r->world_cfg.window_ns = r->o->threads && rng_percent(&rng, 75) ? rng_range(&rng, 1, 3000000) : 0;
+	r->world_cfg.lease_offer_ns = r->o->threads && rng_percent(&rng, 75) ? rng_range(&rng, 1, 3000000) : 0;
 	r->world_cfg.ops = rng_percent(&rng, 25) ? &fake_plain_ops : &fake_ops;
 	snprintf(r->replay, sizeof(r->replay), "proto-traffic --seed %llu%s --messages %u%s%.0d",
 		 (unsigned long long)seed, r->o->threads ? " --threads" : "", r->o->messages,
@@ -106,16 +106,16 @@ static void credit_check(struct run *r)
 	for (int a = 0; a < r->cfg.ranks; a++)
 		for (int b = 0; b < r->cfg.ranks; b++) {
 			const struct peer *out = &r->world.ep[a]->peers[b], *in = &r->world.ep[b]->peers[a];
-			int64_t there = out->credit + (int64_t)(in->freed + in->owes_credit);
+			int64_t there = out->credit + (int64_t)(in->freed + in->pending_credit);
 
-			if (there != out->window + (int64_t)in->debt)
+			if (there != out->credit_window + (int64_t)in->emergency)
 				traffic_fail(&r->cfg, "rank %d to %d: credit %lld, freed %llu: not window %lld + debt %llu", a,
 					     b, (long long)out->credit, (unsigned long long)in->freed,
-					     (long long)out->window, (unsigned long long)in->debt);
-			if (out->granted != (int64_t)(in->debt + in->repaid))
+					     (long long)out->credit_window, (unsigned long long)in->emergency);
+			if (out->envelope_credit != (int64_t)(in->emergency + in->emergency_repaid))
 				traffic_fail(&r->cfg, "rank %d to %d: the sender knows of %lld granted bytes, owed are %llu + %llu",
-					     a, b, (long long)out->granted, (unsigned long long)in->debt,
-					     (unsigned long long)in->repaid);
+					     a, b, (long long)out->envelope_credit, (unsigned long long)in->emergency,
+					     (unsigned long long)in->emergency_repaid);
 		}
 }
 

@@ -101,9 +101,9 @@ int world_open(struct world *w, const struct world_config *cfg)
 			goto fail;
 	}
 	err = endpoints_attach(w);
-	for (int r = 0; r < w->size && cfg->window_ns; r++) {
-		w->ep[r]->window_ns = cfg->window_ns;
-		w->ep[r]->window_claimed_ns = 40 * cfg->window_ns;
+	for (int r = 0; r < w->size && cfg->lease_offer_ns; r++) {
+		w->ep[r]->lease_offer_ns = cfg->lease_offer_ns;
+		w->ep[r]->lease_claim_ns = 40 * cfg->lease_offer_ns;
 		w->ep[r]->oversubscribed = false;
 	}
 	if (!err)

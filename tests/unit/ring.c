@@ -16,9 +16,9 @@ static int setup_shape(void **state, const struct ring_shape *shape)
 	struct pipe *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
-	p->window = aligned_alloc(RING_PAGE, ring_window_bytes(shape));
+	p->window = aligned_alloc(RING_PAGE, ring_mapping_bytes(shape));
 	assert_non_null(p->window);
-	memset(p->window, 0, ring_window_bytes(shape));
+	memset(p->window, 0, ring_mapping_bytes(shape));
 	ring_init(&p->producer, p->window, shape);
 	ring_init(&p->consumer, p->window, shape);
 	*state = p;

@@ -107,7 +107,7 @@ void pair_open(struct pair *p, const char *const *settings)
 						.log = &p->log,
 						.sink = {s, on_packet, on_get, on_put, on_down},
 						.watch = {s, watch_add, watch_remove},
-						.bells = &s->bells,
+						.wakeups = &s->wakeups,
 						.test = (void *)(uintptr_t)&adapter_provider};
 		if (transport_verbs_ops.open(&s->t, &s->env))
 			abort();

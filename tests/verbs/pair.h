@@ -11,7 +11,7 @@
 struct side {
 	struct transport *t;
 	struct transport_env env;
-	struct transport_bells bells;
+	struct transport_wakeups wakeups;
 	struct {
 		int fd;
 		void (*fn)(void *arg);

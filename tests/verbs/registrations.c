@@ -197,8 +197,8 @@ static void move(struct pair *p, char *from, char *to, size_t len, bool put)
 	const size_t bytes[2] = {len, 0};
 	const struct wire_hdr behind = {.kind = WIRE_DONE, .ctl = {.value = p->side[1].last_value + 1}};
 	unsigned char desc[WIRE_RMA_MAX];
-	struct transport_move m = {.cookie = 1, .desc = desc, .local = {{put ? from : to, len}, {NULL, 0}}};
-	int owner = put ? 1 : 0, n = OPS.expose(p->side[owner].t, 1 - owner, 2, put ? TRANSPORT_PUT : TRANSPORT_GET, base, bytes, desc);
+	struct transport_rma m = {.cookie = 1, .desc = desc, .local = {{put ? from : to, len}, {NULL, 0}}};
+	int owner = put ? 1 : 0, n = OPS.pack_rkey(p->side[owner].t, 1 - owner, 2, put ? TRANSPORT_PUT : TRANSPORT_GET, base, bytes, desc);
 
 	assert_true(n > 0);
 	m.desc_bytes = (size_t)n;
@@ -207,7 +207,7 @@ static void move(struct pair *p, char *from, char *to, size_t len, bool put)
 	else
 		assert_int_equal(OPS.get(p->side[1].t, 0, &m), 0);
 	pair_run(p);
-	OPS.unexpose(p->side[owner].t, 1 - owner, 2);
+	OPS.release_rkey(p->side[owner].t, 1 - owner, 2);
 }
 
 /* Send from a buffer, free it, get another at the same address, send again: the right bytes each time; likewise the
@@ -226,7 +226,7 @@ static void test_stale(void **state)
 		size_t len = 33000 + (size_t)round * 7 % 30000;
 
 		if (keep)
-			assert_int_equal(OPS.keep(p.side[0].t, from, BUFFER) + OPS.keep(p.side[1].t, to, BUFFER), 2);
+			assert_int_equal(OPS.buffer_register(p.side[0].t, from, BUFFER) + OPS.buffer_register(p.side[1].t, to, BUFFER), 2);
 		for (int again = 0; again < 2; again++) {
 			memset(from, round * 2 + again, len);
 			memset(to, ~(round * 2 + again), len);
@@ -236,11 +236,11 @@ static void test_stale(void **state)
 			assert_int_equal(to[len - 1], (char)(round * 2 + again));
 		}
 		if (keep)
-			assert_int_equal(OPS.unkeep(p.side[0].t, from, BUFFER) + OPS.unkeep(p.side[1].t, to, BUFFER), 0);
+			assert_int_equal(OPS.buffer_release(p.side[0].t, from, BUFFER) + OPS.buffer_release(p.side[1].t, to, BUFFER), 0);
 		assert_int_equal(adapter_remap(from, BUFFER) + adapter_remap(to, BUFFER), 0); /* nothing refers to them */
 	}
 	/* the double would tell: who frees what he has vouched for gets the old bytes */
-	OPS.keep(p.side[0].t, from, BUFFER);
+	OPS.buffer_register(p.side[0].t, from, BUFFER);
 	memset(from, 1, BUFFER);
 	move(&p, from, to, BUFFER, false);
 	assert_int_equal(adapter_remap(from, BUFFER), 1);
@@ -278,7 +278,7 @@ static void test_counters(void **state)
 	pair_open(&p, NULL);
 	assert_true(pair_send_until(&p, 0, 1, 8));
 	pair_run(&p);
-	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER), 1);
+	assert_int_equal(OPS.buffer_register(p.side[0].t, memory[0], BUFFER), 1);
 	for (int i = 0; i < 10; i++)
 		move(&p, memory[0], memory[1], BUFFER, false);
 	assert_int_equal(counter(&p, 0, "verbs_registrations"), 1);
@@ -289,7 +289,7 @@ static void test_counters(void **state)
 	assert_int_equal(adapter_live(), 0);
 	adapter_reset();
 	pair_open(&p, off);
-	assert_int_equal(OPS.keep(p.side[0].t, memory[0], BUFFER), -EFBIG);
+	assert_int_equal(OPS.buffer_register(p.side[0].t, memory[0], BUFFER), -EFBIG);
 	pair_close(&p);
 }
 
@@ -309,10 +309,10 @@ static void test_access_flags(void **state)
 		pair_open(&p, odp);
 		assert_true(pair_send_until(&p, 0, 1, 8));
 		pair_run(&p);
-		assert_true(OPS.expose(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc) > 0);
+		assert_true(OPS.pack_rkey(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc) > 0);
 		assert_int_equal(adapter_access() & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_RELAXED_ORDERING),
 				 IBV_ACCESS_RELAXED_ORDERING | (paging ? IBV_ACCESS_ON_DEMAND : 0));
-		OPS.unexpose(p.side[0].t, 1, 5);
+		OPS.release_rkey(p.side[0].t, 1, 5);
 		pair_close(&p);
 		assert_int_equal(adapter_live(), 0);
 	}

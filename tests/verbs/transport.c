@@ -269,14 +269,14 @@ static void expose_and_get(struct pair *p, char *from, char *to, size_t head, si
 	unsigned char desc[WIRE_RMA_MAX];
 	const void *base[2] = {from, from + head};
 	const size_t len[2] = {head, body};
-	struct transport_move get = {.cookie = 77, .desc = desc, .local = {{to, head}, {to + head, body}}};
-	int n = OPS.expose(p->side[0].t, 1, 5, TRANSPORT_GET, base, len, desc);
+	struct transport_rma get = {.cookie = 77, .desc = desc, .local = {{to, head}, {to + head, body}}};
+	int n = OPS.pack_rkey(p->side[0].t, 1, 5, TRANSPORT_GET, base, len, desc);
 
 	assert_true(n > 0);
 	get.desc_bytes = (size_t)n;
 	assert_int_equal(OPS.get(p->side[1].t, 0, &get), expected);
 	pair_run(p);
-	OPS.unexpose(p->side[0].t, 1, 5);
+	OPS.release_rkey(p->side[0].t, 1, 5);
 }
 
 static void test_gets(void **state)
@@ -318,14 +318,14 @@ static void offer_and_put(struct pair *p, char *from, char *to, size_t head, siz
 	const void *base[2] = {to, to + head};
 	const size_t len[2] = {head, body};
 	const struct wire_hdr behind = {.kind = WIRE_DONE, .ctl = {.value = value}};
-	struct transport_move put = {.cookie = 78, .desc = desc, .local = {{from, head}, {from + head, body}}};
-	int n = OPS.expose(p->side[1].t, 0, 6, TRANSPORT_PUT, base, len, desc);
+	struct transport_rma put = {.cookie = 78, .desc = desc, .local = {{from, head}, {from + head, body}}};
+	int n = OPS.pack_rkey(p->side[1].t, 0, 6, TRANSPORT_PUT, base, len, desc);
 
 	assert_true(n > 0);
 	put.desc_bytes = (size_t)n;
 	assert_int_equal(OPS.put(p->side[0].t, 1, &put, &behind), 0);
 	pair_run(p);
-	OPS.unexpose(p->side[1].t, 0, 6);
+	OPS.release_rkey(p->side[1].t, 0, 6);
 }
 
 static void test_puts(void **state)
@@ -369,7 +369,7 @@ static void test_a_packet_behind_a_put_waits(void **state)
 	unsigned char desc[WIRE_RMA_MAX];
 	const void *base[2] = {to, NULL};
 	const size_t len[2] = {sizeof(to), 0};
-	struct transport_move put = {.cookie = 78, .desc = desc, .local = {{from, sizeof(from)}, {NULL, 0}}};
+	struct transport_rma put = {.cookie = 78, .desc = desc, .local = {{from, sizeof(from)}, {NULL, 0}}};
 	struct wire_hdr behind = {.kind = WIRE_DONE};
 	struct pair p;
 	uint64_t v = 2;
@@ -378,7 +378,7 @@ static void test_a_packet_behind_a_put_waits(void **state)
 	pair_open(&p, settings);
 	assert_true(pair_send_until(&p, 0, 1, 8));
 	pair_run(&p);
-	put.desc_bytes = (size_t)OPS.expose(p.side[1].t, 0, 6, TRANSPORT_PUT, base, len, desc);
+	put.desc_bytes = (size_t)OPS.pack_rkey(p.side[1].t, 0, 6, TRANSPORT_PUT, base, len, desc);
 	while (pair_send(&p, 0, v, 8) == 0)
 		v++;
 	behind.ctl.value = v;
@@ -392,7 +392,7 @@ static void test_a_packet_behind_a_put_waits(void **state)
 	assert_int_equal(pair_send(&p, 0, v + 1, 8), 0);
 	pair_run(&p);
 	expect_good(&p.side[1], (int)v + 1);
-	OPS.unexpose(p.side[1].t, 0, 6);
+	OPS.release_rkey(p.side[1].t, 0, 6);
 	pair_close(&p);
 }
 
@@ -416,13 +416,13 @@ static void test_who_moves(void **state)
 		pair_open(&p, settings);
 		assert_true(pair_send_until(&p, 0, 1, 8));
 		pair_run(&p);
-		assert_int_equal(OPS.get_pays(p.side[0].t, 1, sizeof(from)), cases[i].get);
-		assert_int_equal(OPS.put_pays(p.side[0].t, 1, sizeof(from)), cases[i].put);
-		assert_false(OPS.get_pays(p.side[0].t, 1, 10) || OPS.put_pays(p.side[0].t, 1, 10));
-		assert_int_equal(OPS.expose(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc) > 0, cases[i].get);
-		assert_int_equal(OPS.expose(p.side[0].t, 1, 6, TRANSPORT_PUT, base, len, desc) > 0, cases[i].put);
-		OPS.unexpose(p.side[0].t, 1, 5);
-		OPS.unexpose(p.side[0].t, 1, 6);
+		assert_int_equal(OPS.prefers_get(p.side[0].t, 1, sizeof(from)), cases[i].get);
+		assert_int_equal(OPS.prefers_put(p.side[0].t, 1, sizeof(from)), cases[i].put);
+		assert_false(OPS.prefers_get(p.side[0].t, 1, 10) || OPS.prefers_put(p.side[0].t, 1, 10));
+		assert_int_equal(OPS.pack_rkey(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc) > 0, cases[i].get);
+		assert_int_equal(OPS.pack_rkey(p.side[0].t, 1, 6, TRANSPORT_PUT, base, len, desc) > 0, cases[i].put);
+		OPS.release_rkey(p.side[0].t, 1, 5);
+		OPS.release_rkey(p.side[0].t, 1, 6);
 		pair_close(&p);
 		assert_int_equal(adapter_live(), 0);
 	}
@@ -466,8 +466,8 @@ static void test_gets_without_memory(void **state)
 	pair_run(&p);
 	live = adapter_live();
 	adapter_faults.refuse_reg = 1;
-	assert_int_equal(OPS.expose(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc), 0);
-	assert_int_equal(OPS.expose(p.side[0].t, 1, 5, TRANSPORT_GET, base, little, desc), 0);
+	assert_int_equal(OPS.pack_rkey(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc), 0);
+	assert_int_equal(OPS.pack_rkey(p.side[0].t, 1, 5, TRANSPORT_GET, base, little, desc), 0);
 	assert_int_equal(adapter_live(), live);
 	adapter_faults.fail_call = 2; /* one at the sender, whose pieces touch, then the receiver's */
 	adapter_faults.fail_errno = ENOMEM;
@@ -485,7 +485,7 @@ static void test_a_cancelled_put_holds_up_nothing(void **state)
 	unsigned char desc[WIRE_RMA_MAX];
 	const void *base[2] = {to, NULL};
 	const size_t len[2] = {sizeof(to), 0};
-	struct transport_move put = {.cookie = 78, .desc = desc, .local = {{from, sizeof(from)}, {NULL, 0}}};
+	struct transport_rma put = {.cookie = 78, .desc = desc, .local = {{from, sizeof(from)}, {NULL, 0}}};
 	struct wire_hdr behind = {.kind = WIRE_DONE};
 	uint64_t v = 2;
 
@@ -497,7 +497,7 @@ static void test_a_cancelled_put_holds_up_nothing(void **state)
 		pair_open(&p, settings);
 		assert_true(pair_send_until(&p, 0, 1, 8));
 		pair_run(&p);
-		put.desc_bytes = (size_t)OPS.expose(p.side[1].t, 0, 6, TRANSPORT_PUT, base, len, desc);
+		put.desc_bytes = (size_t)OPS.pack_rkey(p.side[1].t, 0, 6, TRANSPORT_PUT, base, len, desc);
 		for (v = 2; pair_send(&p, 0, v, 8) == 0;)
 			v++;
 		for (int i = 0; i <= second; i++) { /* the second one waits behind the first */
@@ -513,7 +513,7 @@ static void test_a_cancelled_put_holds_up_nothing(void **state)
 		assert_int_equal(pair_send(&p, 0, v + (uint64_t)second, 8), 0);
 		pair_run(&p);
 		expect_good(&p.side[1], (int)v + second);
-		OPS.unexpose(p.side[1].t, 0, 6);
+		OPS.release_rkey(p.side[1].t, 0, 6);
 		pair_close(&p);
 	}
 }
@@ -524,24 +524,24 @@ static void test_cancelled_moves(void **state)
 	unsigned char desc[WIRE_RMA_MAX];
 	const void *base[2] = {from, NULL};
 	const size_t len[2] = {sizeof(from), 0};
-	struct transport_move get = {.cookie = 9, .desc = desc, .local = {{to, sizeof(to)}, {NULL, 0}}};
+	struct transport_rma get = {.cookie = 9, .desc = desc, .local = {{to, sizeof(to)}, {NULL, 0}}};
 	const struct wire_hdr behind = {.kind = WIRE_DONE};
 	unsigned char offer[WIRE_RMA_MAX];
-	struct transport_move put = {.cookie = 10, .desc = offer, .local = {{to, sizeof(to)}, {NULL, 0}}};
+	struct transport_rma put = {.cookie = 10, .desc = offer, .local = {{to, sizeof(to)}, {NULL, 0}}};
 	struct pair p;
 
 	(void)state;
 	pair_open(&p, NULL);
 	assert_true(pair_send_until(&p, 0, 1, 8));
 	pair_run(&p);
-	get.desc_bytes = (size_t)OPS.expose(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc);
+	get.desc_bytes = (size_t)OPS.pack_rkey(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc);
 	assert_int_equal(OPS.get(p.side[1].t, 0, &get), 0);
 	OPS.cancel(p.side[1].t, 0, 9);
 	pair_run(&p);
 	assert_int_equal(p.side[1].gets, 0);
 	/* and some that the end of the peer interrupts: the core cancels them */
 	assert_int_equal(OPS.get(p.side[1].t, 0, &get), 0);
-	put.desc_bytes = (size_t)OPS.expose(p.side[0].t, 1, 6, TRANSPORT_PUT, base, len, offer);
+	put.desc_bytes = (size_t)OPS.pack_rkey(p.side[0].t, 1, 6, TRANSPORT_PUT, base, len, offer);
 	assert_int_equal(OPS.put(p.side[1].t, 0, &put, &behind), 0);
 	OPS.forget(p.side[1].t, 0);
 	OPS.cancel(p.side[1].t, 0, 9);

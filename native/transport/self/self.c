@@ -34,7 +34,7 @@ struct self {
 
 #define SELF_SPARE_BYTES 256u
 
-/* What expose() writes: this process can use addresses as they are. */
+/* What pack_rkey() writes: this process can use addresses as they are. */
 struct self_desc {
 	const void *base[2];
 	size_t len[2];
@@ -208,7 +208,7 @@ static bool self_ready(const struct transport *t)
 	return atomic_load_explicit(&s->pending, memory_order_relaxed) > 0;
 }
 
-static int self_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access,
+static int self_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access,
 		       const void *base[2], const size_t len[2], void *desc)
 {
 	struct self_desc d = {{base[0], base[1]}, {len[0], len[1]}};
@@ -221,14 +221,14 @@ static int self_expose(struct transport *t, int peer, uint64_t cookie, enum tran
 	return (int)sizeof(d);
 }
 
-static void self_unexpose(struct transport *t, int peer, uint64_t cookie)
+static void self_release_rkey(struct transport *t, int peer, uint64_t cookie)
 {
 	(void)t;
 	(void)peer;
 	(void)cookie;
 }
 
-static bool self_get_pays(const struct transport *t, int peer, size_t bytes)
+static bool self_prefers_get(const struct transport *t, int peer, size_t bytes)
 {
 	(void)t;
 	(void)peer;
@@ -236,7 +236,7 @@ static bool self_get_pays(const struct transport *t, int peer, size_t bytes)
 	return true;
 }
 
-static int self_get(struct transport *t, int peer, const struct transport_move *get)
+static int self_get(struct transport *t, int peer, const struct transport_rma *get)
 {
 	struct self *s = (struct self *)t;
 	struct self_desc d;
@@ -305,9 +305,9 @@ const struct transport_ops transport_self_ops = {
 	.ready = self_ready,
 	.arm = self_nothing,
 	.disarm = self_nothing,
-	.expose = self_expose,
-	.unexpose = self_unexpose,
-	.get_pays = self_get_pays,
+	.pack_rkey = self_pack_rkey,
+	.release_rkey = self_release_rkey,
+	.prefers_get = self_prefers_get,
 	.get = self_get,
 	.cancel = self_cancel,
 	.forget = self_forget,

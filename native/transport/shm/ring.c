@@ -10,17 +10,17 @@ size_t ring_data_offset(const struct ring_shape *s)
 	return RING_PAGE + ((slots + RING_PAGE - 1) & ~(size_t)(RING_PAGE - 1)) + RING_SKEW;
 }
 
-size_t ring_window_bytes(const struct ring_shape *s)
+size_t ring_mapping_bytes(const struct ring_shape *s)
 {
 	return (size_t)((ring_data_offset(s) + s->data_bytes + RING_PAGE - 1) & ~(uint64_t)(RING_PAGE - 1));
 }
 
-void ring_init(struct ring *r, void *window, const struct ring_shape *shape)
+void ring_init(struct ring *r, void *mapping, const struct ring_shape *shape)
 {
 	memset(r, 0, sizeof(*r));
-	r->control = window;
-	r->slots = (struct ring_slot *)(void *)((char *)window + RING_PAGE);
-	r->data = (unsigned char *)window + ring_data_offset(shape);
+	r->control = mapping;
+	r->slots = (struct ring_slot *)(void *)((char *)mapping + RING_PAGE);
+	r->data = (unsigned char *)mapping + ring_data_offset(shape);
 	r->shape = *shape;
 	r->lap_shift = (uint32_t)__builtin_ctz(shape->slot_count);
 }

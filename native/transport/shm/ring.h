@@ -4,7 +4,7 @@
 /*
  * ring: one direction between two ranks, single producer, single consumer, lock-free.
  *
- *   page 0      what the consumer has freed (line 0), whether the producer lacks room (line 1), the producer's window (line 2)
+ *   page 0      what the consumer has freed (line 0), whether the producer lacks room (line 1), the producer's lease (line 2)
  *   slots       one cache line each: a packet's header and up to RING_INLINE bytes of payload
  *   data        longer payloads, in whole cache lines, contiguous
  *
@@ -39,7 +39,7 @@ struct ring_control {
 	_Atomic uint64_t data_freed;
 	_Alignas(RING_LINE) _Atomic uint32_t starved;     /* set by the producer: wake me when there is room; cleared
 							   * by the consumer that does */
-	_Alignas(RING_LINE) _Atomic uint32_t window;      /* shm_window.c */
+	_Alignas(RING_LINE) _Atomic uint32_t lease;       /* shm_lease.c */
 };
 static_assert(sizeof(struct ring_control) <= RING_PAGE, "the control lines fit in their page");
 
@@ -68,10 +68,10 @@ struct ring {
 	uint64_t data_looked;
 };
 
-size_t ring_window_bytes(const struct ring_shape *shape);
-/* Offset of the data area in the window; not that of a page. */
+size_t ring_mapping_bytes(const struct ring_shape *shape);
+/* Offset of the data area in the mapping; not a multiple of the page size. */
 size_t ring_data_offset(const struct ring_shape *shape);
-void ring_init(struct ring *r, void *window, const struct ring_shape *shape);
+void ring_init(struct ring *r, void *mapping, const struct ring_shape *shape);
 
 /* Where a payload of len bytes that follows position *at begins; advances *at behind it. */
 static inline uint64_t ring_place(const struct ring_shape *s, uint64_t *at, uint32_t len)

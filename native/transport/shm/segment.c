@@ -12,10 +12,10 @@
 #include "base/error.h"
 #include "base/futex.h"
 
-static off_t segment_window_offset(const struct segment *s, uint32_t from, uint32_t to)
+static off_t segment_mapping_offset(const struct segment *s, uint32_t from, uint32_t to)
 {
 	return (off_t)s->head_bytes +
-	       ((off_t)from * s->ranks + to) * (off_t)ring_window_bytes(&s->shape);
+	       ((off_t)from * s->ranks + to) * (off_t)ring_mapping_bytes(&s->shape);
 }
 
 int segment_create(struct segment *s, const char *job_id)
@@ -71,9 +71,9 @@ int segment_map_head(struct segment *s, uint32_t ranks, const struct ring_shape 
 
 	s->ranks = ranks;
 	s->shape = *shape;
-	s->head_bytes = sizeof(struct segment_head) + ranks * sizeof(struct segment_door);
+	s->head_bytes = sizeof(struct segment_head) + ranks * sizeof(struct segment_doorbell);
 	s->head_bytes = (s->head_bytes + RING_PAGE - 1) & ~(size_t)(RING_PAGE - 1);
-	size = segment_window_offset(s, ranks, 0);
+	size = segment_mapping_offset(s, ranks, 0);
 	if (ftruncate(s->fd, size) < 0)
 		return error_sys(-errno, "cannot set the size of shared memory to %lld bytes", (long long)size);
 	rc = segment_fallocate(s->fd, 0, (off_t)s->head_bytes);
@@ -96,36 +96,36 @@ void segment_close(struct segment *s)
 	s->fd = -1;
 }
 
-int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **window)
+int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **mapping)
 {
-	size_t bytes = ring_window_bytes(&s->shape);
+	size_t bytes = ring_mapping_bytes(&s->shape);
 	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd,
-			 segment_window_offset(s, from, to));
+			 segment_mapping_offset(s, from, to));
 
 	if (map == MAP_FAILED)
 		return error_sys(-errno, "cannot map a ring of %zu bytes", bytes);
-	*window = map;
+	*mapping = map;
 	return 0;
 }
 
-void segment_unmap(const struct segment *s, void *window)
+void segment_unmap(const struct segment *s, void *mapping)
 {
-	if (window)
-		munmap(window, ring_window_bytes(&s->shape));
+	if (mapping)
+		munmap(mapping, ring_mapping_bytes(&s->shape));
 }
 
 int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t offset, size_t bytes)
 {
-	int rc = segment_fallocate(s->fd, segment_window_offset(s, from, to) + (off_t)offset, (off_t)bytes);
+	int rc = segment_fallocate(s->fd, segment_mapping_offset(s, from, to) + (off_t)offset, (off_t)bytes);
 
 	if (rc)
 		return error_sys(-rc,
-				 "no room for %zu more bytes of shared memory: give the job more memory, or lower shm_ring",
+				 "no room for %zu more bytes of shared memory: give the job more memory, or lower shm_wake",
 				 bytes);
 	return 0;
 }
 
-void segment_ring(struct segment_door *door)
+void segment_ring(struct segment_doorbell *door)
 {
 	_Atomic uint32_t *bell = (_Atomic uint32_t *)(void *)&door->bell;
 	uint32_t v = atomic_load_explicit(bell, memory_order_relaxed);

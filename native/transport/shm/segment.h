@@ -15,7 +15,7 @@
 #define SEGMENT_RANKS_MAX 1024u
 
 /* What one rank shows the others. */
-struct segment_door {
+struct segment_doorbell {
 	_Alignas(RING_LINE) uint32_t bell;       /* futex; bit 0: somebody sleeps here. Accessed atomically */
 	_Alignas(RING_LINE) _Atomic uint32_t connect_count;
 	_Atomic uint64_t connects[SEGMENT_RANKS_MAX / 64]; /* bit i: local rank i has opened a ring to me */
@@ -25,7 +25,7 @@ struct segment_door {
 
 struct segment_head {
 	_Atomic uint64_t cma_min; /* from which size on a get pays, as the first local rank measured */
-	_Alignas(RING_PAGE) struct segment_door doors[];
+	_Alignas(RING_PAGE) struct segment_doorbell doorbells[];
 };
 
 struct segment {
@@ -44,14 +44,14 @@ int segment_adopt(struct segment *s, pid_t pid, int fd);
 int segment_map_head(struct segment *s, uint32_t ranks, const struct ring_shape *shape);
 void segment_close(struct segment *s);
 
-/* Maps the window from local rank `from` to `to`. 0 or -errno with text. */
-int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **window);
-void segment_unmap(const struct segment *s, void *window);
-/* Allocates the pages of a part of a window, so that a lack of memory is an error here and not a
+/* Maps the ring mapping from local rank `from` to `to`. 0 or -errno with text. */
+int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **mapping);
+void segment_unmap(const struct segment *s, void *mapping);
+/* Allocates the pages of a part of a ring mapping, so that a lack of memory is an error here and not a
  * SIGBUS later. 0 or -errno with text. */
 int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t offset, size_t bytes);
 
 /* Wakes the rank behind the door if it sleeps. */
-void segment_ring(struct segment_door *door);
+void segment_ring(struct segment_doorbell *door);
 
 #endif

@@ -192,8 +192,8 @@ static void shm_close_transport(struct transport *t)
 	if (!s)
 		return;
 	for (uint32_t i = 0; s->peers && i < s->count; i++) {
-		segment_unmap(&s->segment, s->peers[i].tx_window);
-		segment_unmap(&s->segment, s->peers[i].rx_window);
+		segment_unmap(&s->segment, s->peers[i].tx_mapping);
+		segment_unmap(&s->segment, s->peers[i].rx_mapping);
 		if (s->peers[i].pidfd >= 0)
 			close(s->peers[i].pidfd);
 	}
@@ -215,7 +215,7 @@ static void shm_leave(struct transport *t)
 	struct shm *s = shm_of(t);
 
 	if (s->segment.head)
-		atomic_store(&s->segment.head->doors[s->me].left, 1);
+		atomic_store(&s->segment.head->doorbells[s->me].left, 1);
 }
 
 static void shm_blame(struct transport *t, int rank)
@@ -223,7 +223,7 @@ static void shm_blame(struct transport *t, int rank)
 	struct shm *s = shm_of(t);
 
 	if (s->segment.head && s->local_of[rank] >= 0)
-		atomic_store(&s->segment.head->doors[s->me].cause, (uint32_t)s->local_of[rank] + 1);
+		atomic_store(&s->segment.head->doorbells[s->me].cause, (uint32_t)s->local_of[rank] + 1);
 }
 
 static int shm_cause(const struct transport *t, int rank)
@@ -232,7 +232,7 @@ static int shm_cause(const struct transport *t, int rank)
 	uint32_t cause = 0;
 
 	if (s->segment.head && s->local_of[rank] >= 0)
-		cause = atomic_load(&s->segment.head->doors[s->local_of[rank]].cause);
+		cause = atomic_load(&s->segment.head->doorbells[s->local_of[rank]].cause);
 	return cause > 0 && cause <= s->count ? s->peers[cause - 1].rank : -1;
 }
 
@@ -250,35 +250,35 @@ static size_t shm_payload_max(const struct transport *t, int peer)
 }
 
 /* ring() on a door: flag is a ring's `starved`, or NULL. */
-static void shm_ring(struct transport *t, void *door, void *flag)
+static void shm_wake(struct transport *t, void *door, void *flag)
 {
 	(void)t;
 	if (!flag || ring_take_starved(flag))
 		segment_ring(door);
 }
 
-void shm_ring_now(struct shm *s, struct segment_door *door, _Atomic uint32_t *starved)
+void shm_wake_now(struct shm *s, struct segment_doorbell *door, _Atomic uint32_t *starved)
 {
 	atomic_thread_fence(memory_order_seq_cst);
-	shm_ring(&s->base, door, starved);
+	shm_wake(&s->base, door, starved);
 }
 
 /* The first packet to a neighbour: its ring comes into being and its door says so. */
 static int shm_connect(struct shm *s, struct shm_peer *p)
 {
-	struct segment_door *door = &s->segment.head->doors[p->local];
-	void *window;
+	struct segment_doorbell *door = &s->segment.head->doorbells[p->local];
+	void *mapping;
 	int rc = segment_allocate(&s->segment, s->me, p->local, 0, ring_data_offset(&s->shape));
 
 	if (rc == 0)
-		rc = segment_map(&s->segment, s->me, p->local, &window);
+		rc = segment_map(&s->segment, s->me, p->local, &mapping);
 	if (rc < 0)
 		return error_prefix(rc, "connecting to rank %d", p->rank);
-	ring_init(&p->tx, window, &s->shape);
-	p->tx_window = window;
+	ring_init(&p->tx, mapping, &s->shape);
+	p->tx_mapping = mapping;
 	atomic_fetch_or(&door->connects[s->me / 64], UINT64_C(1) << s->me % 64);
 	atomic_fetch_add(&door->connect_count, 1);
-	shm_remember_bell(s, p, NULL);
+	shm_queue_wakeup(s, p, NULL);
 	log_debug(s->env.log, "shm: ring to rank %d", p->rank);
 	return 0;
 }
@@ -301,7 +301,7 @@ static int shm_reserve(struct transport *t, int peer, size_t len, struct transpo
 	struct ring_slot *line;
 	int rc = 0;
 
-	if (!p->tx_window)
+	if (!p->tx_mapping)
 		rc = shm_connect(s, p);
 	if (rc == 0 && len > RING_INLINE && !p->tx.data_ready)
 		rc = shm_prepare_data(s, p);
@@ -323,7 +323,7 @@ static void shm_commit(struct transport *t, int peer, struct transport_slot *slo
 
 	ring_commit(&p->tx, (struct ring_slot *)(void *)slot->hdr, (uint32_t)slot->private);
 	p->packets_out++;
-	shm_remember_bell(s, p, NULL);
+	shm_queue_wakeup(s, p, NULL);
 }
 
 static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
@@ -334,7 +334,7 @@ static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, c
 	struct ring_slot *line;
 	void *payload;
 
-	if (!p->tx_window || (hdr->len > RING_INLINE && !p->tx.data_ready)) {
+	if (!p->tx_mapping || (hdr->len > RING_INLINE && !p->tx.data_ready)) {
 		struct transport_slot first;
 		int rc = shm_reserve(t, peer, hdr->len, &first); /* and leave it: the ring is there now */
 
@@ -355,7 +355,7 @@ static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, c
 		memcpy((char *)payload + head_bytes, body, body_bytes);
 	ring_commit(&p->tx, line, hdr->len);
 	p->packets_out++;
-	shm_remember_bell(s, p, NULL);
+	shm_queue_wakeup(s, p, NULL);
 	return 0;
 }
 
@@ -377,11 +377,11 @@ static void shm_forget(struct transport *t, int peer)
 	(void)peer;
 }
 
-static uint32_t *shm_bell(struct transport *t)
+static uint32_t *shm_doorbell(struct transport *t)
 {
 	struct shm *s = shm_of(t);
 
-	return s->segment.head ? &s->segment.head->doors[s->me].bell : NULL;
+	return s->segment.head ? &s->segment.head->doorbells[s->me].bell : NULL;
 }
 
 static void shm_counters(const struct transport *t, int peer,
@@ -396,7 +396,7 @@ static void shm_counters(const struct transport *t, int peer,
 	add(arg, "shm_packets_out", p->packets_out);
 	add(arg, "shm_packets_in", p->packets_in);
 	add(arg, "shm_ring_full", p->full_count);
-	add(arg, "shm_cma_bytes", p->cma_bytes + atomic_load_explicit(&p->window_bytes, memory_order_relaxed));
+	add(arg, "shm_cma_bytes", p->cma_bytes + atomic_load_explicit(&p->lease_bytes, memory_order_relaxed));
 }
 
 static int shm_describe(const struct settings *settings, char *out, size_t size)
@@ -447,14 +447,14 @@ const struct transport_ops transport_shm_ops = {
 	.ready = shm_ready,
 	.arm = shm_nothing,
 	.disarm = shm_nothing,
-	.ring = shm_ring,
-	.bell = shm_bell,
-	.expose = shm_expose,
-	.unexpose = shm_unexpose,
-	.get_pays = shm_get_pays,
+	.wake = shm_wake,
+	.doorbell = shm_doorbell,
+	.pack_rkey = shm_pack_rkey,
+	.release_rkey = shm_release_rkey,
+	.prefers_get = shm_prefers_get,
 	.get = shm_get,
 	.cancel = shm_cancel,
-	.window = &shm_window,
+	.lease = &shm_lease,
 	.forget = shm_forget,
 	.counters = shm_counters,
 };

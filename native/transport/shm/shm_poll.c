@@ -16,7 +16,7 @@
 /* Neighbours have opened rings to us: map them. */
 static void shm_accept(struct shm *s)
 {
-	struct segment_door *door = &s->segment.head->doors[s->me];
+	struct segment_doorbell *door = &s->segment.head->doorbells[s->me];
 	uint32_t count = atomic_load_explicit(&door->connect_count, memory_order_acquire);
 
 	if (count == atomic_load_explicit(&s->connects_seen, memory_order_relaxed))
@@ -25,16 +25,16 @@ static void shm_accept(struct shm *s)
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct shm_peer *p = &s->peers[i];
 		uint32_t n = atomic_load_explicit(&s->rx_count, memory_order_relaxed);
-		void *window;
+		void *mapping;
 
-		if (p->rx_window || !(atomic_load(&door->connects[i / 64]) >> i % 64 & 1))
+		if (p->rx_mapping || !(atomic_load(&door->connects[i / 64]) >> i % 64 & 1))
 			continue;
-		if (segment_map(&s->segment, i, s->me, &window) < 0) {
+		if (segment_map(&s->segment, i, s->me, &mapping) < 0) {
 			s->env.sink.on_down(s->env.sink.core, p->rank, -ENOMEM, error_text());
 			continue;
 		}
-		ring_init(&p->rx, window, &s->shape);
-		p->rx_window = window;
+		ring_init(&p->rx, mapping, &s->shape);
+		p->rx_mapping = mapping;
 		s->rx[n] = p;
 		atomic_store_explicit(&s->rx_count, n + 1, memory_order_release);
 	}
@@ -59,7 +59,7 @@ static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 	if (n > 0) {
 		p->packets_in += (uint64_t)n;
 		if (ring_look_due(&p->rx))
-			shm_remember_bell(s, p, &p->rx.control->starved);
+			shm_queue_wakeup(s, p, &p->rx.control->starved);
 	}
 	return n;
 }
@@ -100,13 +100,13 @@ static int shm_poll_get(struct shm *s)
 /* Is there something in its ring that can still be delivered? */
 static bool shm_unread(const struct shm_peer *p)
 {
-	return p->rx_window && !p->corrupt && ring_ready(&p->rx);
+	return p->rx_mapping && !p->corrupt && ring_ready(&p->rx);
 }
 
 /* The neighbour because of whose death p gave up, if that was not noticed yet; else NULL. */
 static struct shm_peer *shm_cause_of(struct shm *s, const struct shm_peer *p)
 {
-	uint32_t cause = atomic_load(&s->segment.head->doors[p->local].cause);
+	uint32_t cause = atomic_load(&s->segment.head->doorbells[p->local].cause);
 	struct shm_peer *c;
 
 	if (cause == 0 || cause > s->count)
@@ -124,7 +124,7 @@ static void shm_tell_end(struct shm *s, struct shm_peer *p)
 	p->told = true;
 	if (p->ended)
 		atomic_fetch_sub_explicit(&s->chores, 1, memory_order_relaxed);
-	if (atomic_load(&s->segment.head->doors[p->local].left)) {
+	if (atomic_load(&s->segment.head->doorbells[p->local].left)) {
 		s->env.sink.on_down(s->env.sink.core, p->rank, -EPIPE, "left");
 		return;
 	}
@@ -178,7 +178,7 @@ int shm_poll(struct transport *t, int budget)
 bool shm_ready(const struct transport *t)
 {
 	const struct shm *s = (const struct shm *)t;
-	const struct segment_door *door;
+	const struct segment_doorbell *door;
 	uint32_t count;
 
 	if (!s->segment.head)
@@ -188,13 +188,13 @@ bool shm_ready(const struct transport *t)
 		if (ring_ready(&s->rx[i]->rx) && !atomic_load_explicit(&s->rx[i]->corrupt, memory_order_relaxed))
 			return true;
 	}
-	door = &s->segment.head->doors[s->me];
+	door = &s->segment.head->doorbells[s->me];
 	return atomic_load_explicit(&s->chores, memory_order_relaxed) > 0 ||
 	       atomic_load_explicit(&door->connect_count, memory_order_relaxed) !=
 		       atomic_load_explicit(&s->connects_seen, memory_order_relaxed);
 }
 
-int shm_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 	       const size_t len[2], void *desc)
 {
 	const struct shm *s = (const struct shm *)t;
@@ -208,14 +208,14 @@ int shm_expose(struct transport *t, int peer, uint64_t cookie, enum transport_ac
 	return (int)sizeof(d);
 }
 
-void shm_unexpose(struct transport *t, int peer, uint64_t cookie)
+void shm_release_rkey(struct transport *t, int peer, uint64_t cookie)
 {
 	(void)t;
 	(void)peer;
 	(void)cookie;
 }
 
-bool shm_get_pays(const struct transport *t, int peer, size_t bytes)
+bool shm_prefers_get(const struct transport *t, int peer, size_t bytes)
 {
 	const struct shm *s = (const struct shm *)t;
 
@@ -223,7 +223,7 @@ bool shm_get_pays(const struct transport *t, int peer, size_t bytes)
 	return s->cma && bytes >= s->cma_min;
 }
 
-int shm_get(struct transport *t, int peer, const struct transport_move *get)
+int shm_get(struct transport *t, int peer, const struct transport_rma *get)
 {
 	struct shm *s = (struct shm *)t;
 	struct shm_desc d;

@@ -2,7 +2,7 @@
 #ifndef IBVX_TRANSPORT_SHM_STATE_H
 #define IBVX_TRANSPORT_SHM_STATE_H
 /*
- * shm_state: what shm.c (life and sending), shm_poll.c (receiving, gets, deaths) and shm_window.c share.
+ * shm_state: what shm.c (life and sending), shm_poll.c (receiving, gets, deaths) and shm_lease.c share.
  */
 #include <sys/types.h>
 
@@ -18,7 +18,7 @@ struct shm_address {
 	int64_t segment_fd;              /* of this rank's segment; the first local rank's is the one */
 };
 
-/* What expose() writes. */
+/* What pack_rkey() writes. */
 struct shm_desc {
 	uint64_t addr[2];
 };
@@ -34,10 +34,10 @@ struct shm_peer {
 	bool ended;            /* its process is gone; what it left in the ring comes first */
 	bool told;             /* the core knows */
 	_Atomic bool corrupt;  /* what it wrote makes no sense: not read any more */
-	void *tx_window, *rx_window;
+	void *tx_mapping, *rx_mapping;
 	struct ring tx, rx;
 	uint64_t packets_out, packets_in, full_count, cma_bytes;
-	_Atomic uint64_t window_bytes; /* of its windows that we took */
+	_Atomic uint64_t lease_bytes; /* copied under its leases */
 };
 
 /* A get under way; the first in the list is worked on, a piece per poll. */
@@ -69,38 +69,38 @@ struct shm {
 };
 
 /* Looks behind a full fence whether the peer must be woken. */
-void shm_ring_now(struct shm *s, struct segment_door *door, _Atomic uint32_t *starved);
+void shm_wake_now(struct shm *s, struct segment_doorbell *door, _Atomic uint32_t *starved);
 
 /* Puts the peer's door on the list of those to be rung after the lock. */
-static inline void shm_remember_bell(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved)
+static inline void shm_queue_wakeup(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved)
 {
-	struct transport_bells *b = s->env.bells;
-	struct segment_door *door = &s->segment.head->doors[p->local];
+	struct transport_wakeups *b = s->env.wakeups;
+	struct segment_doorbell *door = &s->segment.head->doorbells[p->local];
 
-	if (b->count && b->bell[b->count - 1].door == door && b->bell[b->count - 1].flag == starved)
+	if (b->count && b->peer[b->count - 1].doorbell == door && b->peer[b->count - 1].flag == starved)
 		return;
-	if (b->count == TRANSPORT_BELLS_MAX) {
-		shm_ring_now(s, door, starved);
+	if (b->count == TRANSPORT_WAKEUPS_MAX) {
+		shm_wake_now(s, door, starved);
 		return;
 	}
-	b->bell[b->count].owner = &s->base;
-	b->bell[b->count].door = door;
-	b->bell[b->count].flag = starved;
+	b->peer[b->count].owner = &s->base;
+	b->peer[b->count].doorbell = door;
+	b->peer[b->count].flag = starved;
 	b->count++;
 }
 
 /* A pid may have been given to another process since: what was read counts only if the peer still lives. */
 bool shm_alive(const struct shm_peer *p);
 
-extern const struct transport_window shm_window;
+extern const struct transport_lease shm_lease;
 
 int shm_poll(struct transport *t, int budget);
 bool shm_ready(const struct transport *t);
-int shm_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 	       const size_t len[2], void *desc);
-void shm_unexpose(struct transport *t, int peer, uint64_t cookie);
-bool shm_get_pays(const struct transport *t, int peer, size_t bytes);
-int shm_get(struct transport *t, int peer, const struct transport_move *get);
+void shm_release_rkey(struct transport *t, int peer, uint64_t cookie);
+bool shm_prefers_get(const struct transport *t, int peer, size_t bytes);
+int shm_get(struct transport *t, int peer, const struct transport_rma *get);
 void shm_cancel(struct transport *t, int peer, uint64_t cookie);
 
 #endif

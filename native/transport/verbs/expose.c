@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "transport/verbs/verbs_state.h"
 
-/* Exposed memory of a request, until unexpose(). */
+/* Exposed memory of a request, until release_rkey(). */
 struct verbs_exposed {
 	struct verbs_exposed *next;
 	uint64_t cookie;
@@ -71,19 +71,19 @@ static bool expose_wanted(const struct verbs *v, enum transport_access access, s
 	return bytes >= v->get_min;
 }
 
-bool verbs_get_pays(const struct transport *t, int peer, size_t bytes)
+bool verbs_prefers_get(const struct transport *t, int peer, size_t bytes)
 {
 	(void)peer;
 	return expose_wanted((const struct verbs *)t, TRANSPORT_GET, bytes);
 }
 
-bool verbs_put_pays(const struct transport *t, int peer, size_t bytes)
+bool verbs_prefers_put(const struct transport *t, int peer, size_t bytes)
 {
 	(void)peer;
 	return expose_wanted((const struct verbs *)t, TRANSPORT_PUT, bytes);
 }
 
-int verbs_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+int verbs_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 		 const size_t len[2], void *desc)
 {
 	struct verbs *v = (struct verbs *)t;
@@ -118,7 +118,7 @@ int verbs_expose(struct transport *t, int peer, uint64_t cookie, enum transport_
 	return (int)sizeof(out);
 }
 
-void verbs_unexpose(struct transport *t, int peer, uint64_t cookie)
+void verbs_release_rkey(struct transport *t, int peer, uint64_t cookie)
 {
 	struct verbs *v = (struct verbs *)t;
 
@@ -136,14 +136,14 @@ void verbs_unexpose(struct transport *t, int peer, uint64_t cookie)
 	}
 }
 
-int verbs_keep(struct transport *t, void *base, size_t bytes)
+int verbs_buffer_register(struct transport *t, void *base, size_t bytes)
 {
 	struct verbs *v = (struct verbs *)t;
 
 	return v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes) : 0;
 }
 
-int verbs_unkeep(struct transport *t, const void *base, size_t bytes)
+int verbs_buffer_release(struct transport *t, const void *base, size_t bytes)
 {
 	struct verbs *v = (struct verbs *)t;
 	int rc = regcache_unkeep(&v->ranges, base, bytes);
@@ -157,6 +157,6 @@ void expose_close(struct verbs *v)
 {
 	for (unsigned i = 0; i < VERBS_EXPOSED_BUCKETS; i++) {
 		while (v->exposed[i])
-			verbs_unexpose(&v->base, -1, v->exposed[i]->cookie);
+			verbs_release_rkey(&v->base, -1, v->exposed[i]->cookie);
 	}
 }

@@ -178,7 +178,7 @@ static int move_access(const struct verbs_device *d, enum verbs_direction way)
 	return IBV_ACCESS_LOCAL_WRITE | (d->iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
-static int move_start(struct verbs *v, int peer, enum verbs_direction way, const struct transport_move *move,
+static int move_start(struct verbs *v, int peer, enum verbs_direction way, const struct transport_rma *move,
 		      const struct wire_hdr *behind)
 {
 	struct verbs_peer *p = &v->peers[peer];
@@ -220,12 +220,12 @@ static int move_start(struct verbs *v, int peer, enum verbs_direction way, const
 	return 0;
 }
 
-int verbs_get(struct transport *t, int peer, const struct transport_move *get)
+int verbs_get(struct transport *t, int peer, const struct transport_rma *get)
 {
 	return move_start((struct verbs *)t, peer, VERBS_READ, get, NULL);
 }
 
-int verbs_put(struct transport *t, int peer, const struct transport_move *put, const struct wire_hdr *behind)
+int verbs_put(struct transport *t, int peer, const struct transport_rma *put, const struct wire_hdr *behind)
 {
 	return move_start((struct verbs *)t, peer, VERBS_WRITE, put, behind);
 }

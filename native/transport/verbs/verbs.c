@@ -264,14 +264,14 @@ static void verbs_disarm(struct transport *t)
 	(void)t; /* a request for an event cannot be taken back; the monitor swallows one too many */
 }
 
-static void verbs_ring(struct transport *t, void *door, void *flag)
+static void verbs_wake(struct transport *t, void *door, void *flag)
 {
 	(void)t; /* adapters wake, not we */
 	(void)door;
 	(void)flag;
 }
 
-static uint32_t *verbs_bell(struct transport *t)
+static uint32_t *verbs_doorbell(struct transport *t)
 {
 	(void)t;
 	return NULL;
@@ -388,17 +388,17 @@ const struct transport_ops transport_verbs_ops = {
 	.ready = verbs_ready,
 	.arm = verbs_arm,
 	.disarm = verbs_disarm,
-	.ring = verbs_ring,
-	.bell = verbs_bell,
-	.expose = verbs_expose,
-	.unexpose = verbs_unexpose,
-	.get_pays = verbs_get_pays,
+	.wake = verbs_wake,
+	.doorbell = verbs_doorbell,
+	.pack_rkey = verbs_pack_rkey,
+	.release_rkey = verbs_release_rkey,
+	.prefers_get = verbs_prefers_get,
 	.get = verbs_get,
-	.put_pays = verbs_put_pays,
+	.prefers_put = verbs_prefers_put,
 	.put = verbs_put,
 	.cancel = verbs_cancel,
-	.keep = verbs_keep,
-	.unkeep = verbs_unkeep,
+	.buffer_register = verbs_buffer_register,
+	.buffer_release = verbs_buffer_release,
 	.forget = verbs_forget,
 	.counters = verbs_counters,
 };

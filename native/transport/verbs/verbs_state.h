@@ -66,7 +66,7 @@ enum verbs_rendezvous { VERBS_RENDEZVOUS_AUTO, VERBS_RENDEZVOUS_READ, VERBS_REND
 /* RDMA writes that a connection has under way at a time. */
 #define VERBS_WRITES_MAX 8u
 
-/* What expose() writes: where two pieces of memory are, and the key to each. */
+/* What pack_rkey() writes: where two pieces of memory are, and the key to each. */
 struct verbs_desc {
 	struct {
 		uint64_t addr;
@@ -389,21 +389,21 @@ int verbs_poll(struct transport *t, int budget);
 bool verbs_ready(const struct transport *t);
 
 /* --- expose.c --- */
-int verbs_expose(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+int verbs_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 		 const size_t len[2], void *desc);
-void verbs_unexpose(struct transport *t, int peer, uint64_t cookie);
-bool verbs_get_pays(const struct transport *t, int peer, size_t bytes);
-bool verbs_put_pays(const struct transport *t, int peer, size_t bytes);
+void verbs_release_rkey(struct transport *t, int peer, uint64_t cookie);
+bool verbs_prefers_get(const struct transport *t, int peer, size_t bytes);
+bool verbs_prefers_put(const struct transport *t, int peer, size_t bytes);
 /* Registers up to two pieces, in one if they touch; all or nothing. 0, or -errno with text. */
 int expose_register(struct verbs_device *d, void *const base[2], const size_t len[2], int access,
 		    struct regcache_entry *reg[2]);
 void expose_close(struct verbs *v);
-int verbs_keep(struct transport *t, void *base, size_t bytes);
-int verbs_unkeep(struct transport *t, const void *base, size_t bytes);
+int verbs_buffer_register(struct transport *t, void *base, size_t bytes);
+int verbs_buffer_release(struct transport *t, const void *base, size_t bytes);
 
 /* --- move.c --- */
-int verbs_get(struct transport *t, int peer, const struct transport_move *get);
-int verbs_put(struct transport *t, int peer, const struct transport_move *put, const struct wire_hdr *behind);
+int verbs_get(struct transport *t, int peer, const struct transport_rma *get);
+int verbs_put(struct transport *t, int peer, const struct transport_rma *put, const struct wire_hdr *behind);
 void verbs_cancel(struct transport *t, int peer, uint64_t cookie);
 void move_on_completion(struct verbs_link *l, uint32_t index, bool ok);
 /* Posts what can be posted: work requests have come back, or credit. Upcalls. */

@@ -1,93 +1,93 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef IBVX_CORE_HEAP_H
-#define IBVX_CORE_HEAP_H
+#ifndef IBVX_CORE_PIN_H
+#define IBVX_CORE_PIN_H
 /*
- * heap: requests whose memory moves (ibvx_heap.h; PROTOCOL.md section 10).
+ * heap: requests whose memory moves (ibvx_pin.h; PROTOCOL.md section 10).
  *
- * The memory of such a request is in reach (heap_address() is not NULL) only while the thread that waits for it has its
+ * The memory of such a request is in reach (pin_address() is not NULL) only while the thread that waits for it has its
  * region open *and* holds the core's lock.  Whoever else has something for it stages it, or leaves it, and wakes that thread.
  * The caller holds the lock.
  */
 #include <errno.h>
 
 #include "core/core.h"
-#include "ibvx_heap.h"
+#include "ibvx_pin.h"
 
 /* Most bytes that one region moves through a ring before it is closed, as many as one holds by default: a copy of some ten microseconds
  * (measured: ARCHITECTURE.md). */
-#define HEAP_REGION_BYTES (256u << 10)
+#define PIN_REGION_BYTES (256u << 10)
 /* Packets that a region takes in of each peer, at most. */
-#define HEAP_REGION_PACKETS 4
+#define PIN_REGION_PACKETS 4
 
-static inline char *heap_address(const struct request *r)
+static inline char *pin_address(const struct request *r)
 {
 	return r->base[0];
 }
 
 /* From here on r's memory moves. */
-static inline void heap_mark(struct request *r)
+static inline void pin_mark(struct request *r)
 {
-	r->heap = true;
+	r->pinnable = true;
 	list_init(&r->wanting);
 }
 
 /* Any thread of the layer above may open regions of r's memory (ibvx_heap.drop). */
-static inline bool heap_lent(const struct request *r)
+static inline bool pin_zero_copy(const struct request *r)
 {
-	return r->heap && r->place && r->place->drop;
+	return r->pinnable && r->pin && r->pin->drop;
 }
 
-/* The request is no more: if its memory was lent, its end will be told (heap_unlock). */
-void heap_drop(struct ibvx *ep, struct request *r);
+/* The request is no more: if its memory was lent, its end will be told (pin_unlock). */
+void pin_drop(struct ibvx *ep, struct request *r);
 
-/* core_unlock(), and ends what was lent. The calls of ibvx_heap.h do that. */
-void heap_unlock(struct ibvx *ep);
+/* core_unlock(), and ends what was lent. The calls of ibvx_pin.h do that. */
+void pin_unlock(struct ibvx *ep);
 
 /* The endpoint is being freed, its requests are gone. No lock. */
-void heap_close(struct ibvx *ep);
+void pin_close(struct ibvx *ep);
 
 /* What a send returns whose memory is out of reach though there is room for it: only this one waits, not the peer. */
-#define HEAP_ABSENT (-EINPROGRESS)
+#define PIN_ABSENT (-EINPROGRESS)
 
-/* There is room for a piece of r, a send whose memory is out of reach: its owner is to come. HEAP_ABSENT */
-int heap_want(struct request *r);
+/* There is room for a piece of r, a send whose memory is out of reach: its owner is to come. PIN_ABSENT */
+int pin_want(struct request *r);
 
 /* There is something to do for the thread that waits for r, or for any of the layer above if r's memory is lent. */
-void heap_call_owner(struct request *r);
+void pin_call_owner(struct request *r);
 
 /* Brings what has arrived for r (a receive) to its memory, or to the stage. */
-void heap_write(struct request *r, uint64_t at, const void *from, size_t len);
+void pin_write(struct request *r, uint64_t at, const void *from, size_t len);
 
 /* A get or a put has filled the stage of r, if r has one. */
-static inline void heap_moved(struct request *r)
+static inline void pin_filled(struct request *r)
 {
-	if (r->heap)
-		r->stage_end = request_total(r);
+	if (r->pinnable)
+		r->bounce_end = request_total(r);
 }
 
 /* The stage of a receive that has matched; NULL: no memory. */
-char *heap_stage(struct request *r);
+char *pin_bounce(struct request *r);
 
 /* In reach from here on, at this address; or no longer (NULL). */
-void heap_reach(struct request *r, void *at);
+void pin_set_address(struct request *r, void *at);
 
 /* A region that is about to be closed has been open for this time. */
-void heap_count_region(struct ibvx *ep, int64_t ns);
+void pin_count_region(struct ibvx *ep, int64_t ns);
 
 /* Opens a region of r, moves a piece, closes it; releases the lock meanwhile.  False: there was no region. */
-bool heap_serve(struct ibvx *ep, struct request *r);
+bool pin_serve(struct ibvx *ep, struct request *r);
 
 /* Serves lent memory for which there is room, for a call that does not wait; releases the lock meanwhile if there is any. */
-void heap_serve_lent_now(struct ibvx *ep);
+void pin_serve_zero_copy_now(struct ibvx *ep);
 
-static inline void heap_serve_lent(struct ibvx *ep)
+static inline void pin_serve_zero_copy(struct ibvx *ep)
 {
 	if (!list_empty(&ep->wanting))
-		heap_serve_lent_now(ep);
+		pin_serve_zero_copy_now(ep);
 }
 
 /* A waiter's turn: serves the request that w waits for, or one whose memory is lent, if that could be used now.  Releases the
  * lock meanwhile.  False: nothing was done. */
-bool heap_turn(struct ibvx *ep, struct waiter *w);
+bool pin_turn(struct ibvx *ep, struct waiter *w);
 
 #endif

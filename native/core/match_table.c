@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/match.h"
+#include "core/match_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

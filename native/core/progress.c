@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/wait.h"
+#include "core/progress.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -10,14 +10,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/futex.h"
-#include "core/heap.h"
+#include "core/pin.h"
 #include "core/peer.h"
 
 /* Turns of the spin loop between two looks at the clock. */
 #define WAIT_SPINS 64
 #define WAIT_IDLE_TESTS 32u
 
-int wait_poll(struct ibvx *ep, int budget)
+int progress_poll(struct ibvx *ep, int budget)
 {
 	int events = 0;
 
@@ -27,7 +27,7 @@ int wait_poll(struct ibvx *ep, int budget)
 	return events;
 }
 
-int wait_flush(struct ibvx *ep)
+int progress_flush(struct ibvx *ep)
 {
 	int events = 0;
 
@@ -39,25 +39,25 @@ int wait_flush(struct ibvx *ep)
 		p = LIST_ITEM(ep->busy.next, struct peer, busy);
 		list_remove(&p->busy);
 		list_append(&ep->busy, &p->busy);
-		if (p->doomed)
-			peer_fail(p, p->doomed, p->why ? p->why : "the connection failed");
+		if (p->error)
+			peer_fail(p, p->error, p->why ? p->why : "the connection failed");
 		else
 			events += peer_flush(p);
 	}
 	return events;
 }
 
-int wait_progress(struct ibvx *ep)
+int progress_run(struct ibvx *ep)
 {
 	int events;
 
 	if (ep->aborted) /* callers may have taken their buffers away */
 		return 0;
-	events = wait_poll(ep, TRANSPORT_BUDGET);
-	return events + wait_flush(ep);
+	events = progress_poll(ep, TRANSPORT_BUDGET);
+	return events + progress_flush(ep);
 }
 
-bool wait_ready(const struct ibvx *ep)
+bool progress_ready(const struct ibvx *ep)
 {
 	for (int i = 0; i < ep->transport_count; i++) {
 		if (ep->transports[i]->ops->ready(ep->transports[i]))
@@ -66,84 +66,84 @@ bool wait_ready(const struct ibvx *ep)
 	return false;
 }
 
-static _Atomic uint32_t *wait_bell(struct ibvx *ep)
+static _Atomic uint32_t *progress_doorbell(struct ibvx *ep)
 {
-	return (_Atomic uint32_t *)ep->bell;
+	return (_Atomic uint32_t *)ep->doorbell;
 }
 
 /* The word on which the poller sleeps: bit 0 says that somebody does, the rest counts. */
-void wait_kick(struct ibvx *ep)
+void progress_wake(struct ibvx *ep)
 {
 	uint32_t v;
 
 	if (!ep->asleep)
 		return;
-	v = atomic_load(wait_bell(ep));
-	while (!atomic_compare_exchange_weak(wait_bell(ep), &v, (v & ~1u) + 2u))
+	v = atomic_load(progress_doorbell(ep));
+	while (!atomic_compare_exchange_weak(progress_doorbell(ep), &v, (v & ~1u) + 2u))
 		;
 	ep->asleep = false; /* once is enough */
 	/* all: the progress thread may still lie on the bell beside the poller */
-	futex_wake(ep->bell, INT_MAX, ep->bell_owner != NULL);
+	futex_wake(ep->doorbell, INT_MAX, ep->doorbell_owner != NULL);
 	ep->wakes++;
 }
 
-void wait_signal(struct ibvx *ep, struct waiter *w)
+void progress_signal(struct ibvx *ep, struct waiter *w)
 {
 	atomic_store_explicit(&w->signal, 1, memory_order_release);
 	if (w->sleeping)
 		futex_wake(&w->signal, 1, false);
 	else if (w == ep->poller)
-		wait_kick(ep);
+		progress_wake(ep);
 }
 
-void wait_call(struct ibvx *ep, struct waiter *w)
+void progress_call(struct ibvx *ep, struct waiter *w)
 {
 	/* it polls from now on, so that what comes next need not be staged; unless that meant to wake the poller for it */
-	if (ep->poller && ep->poller != w && !ep->poller->on_bell)
+	if (ep->poller && ep->poller != w && !ep->poller->on_doorbell)
 		ep->poller = w;
-	wait_signal(ep, w);
+	progress_signal(ep, w);
 }
 
-void wait_call_any(struct ibvx *ep)
+void progress_call_any(struct ibvx *ep)
 {
 	struct waiter *w = ep->poller;
 
 	for (struct list *l = ep->waiters.next; (!w || w->background) && l != &ep->waiters; l = l->next)
 		w = LIST_ITEM(l, struct waiter, link);
 	if (w && !w->background)
-		wait_signal(ep, w);
+		progress_signal(ep, w);
 }
 
-void wait_signal_any(struct ibvx *ep)
+void progress_signal_any(struct ibvx *ep)
 {
 	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
 		struct waiter *w = LIST_ITEM(l, struct waiter, link);
 
 		if (w->wants_any)
-			wait_signal(ep, w);
+			progress_signal(ep, w);
 	}
 }
 
-void wait_on_message(struct ibvx *ep)
+void progress_on_message(struct ibvx *ep)
 {
 	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
 		struct waiter *w = LIST_ITEM(l, struct waiter, link);
 
 		if (w->wants_message)
-			wait_signal(ep, w);
+			progress_signal(ep, w);
 	}
 }
 
-void wait_signal_all(struct ibvx *ep)
+void progress_signal_all(struct ibvx *ep)
 {
 	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next)
-		wait_signal(ep, LIST_ITEM(l, struct waiter, link));
+		progress_signal(ep, LIST_ITEM(l, struct waiter, link));
 }
 
 /* Returns the word to sleep on: whoever rings from now on changes it. */
-static uint32_t wait_arm(struct ibvx *ep)
+static uint32_t progress_arm(struct ibvx *ep)
 {
-	uint32_t value = atomic_fetch_or(wait_bell(ep), 1u) | 1u;
+	uint32_t value = atomic_fetch_or(progress_doorbell(ep), 1u) | 1u;
 
 	for (int i = 0; i < ep->transport_count; i++)
 		ep->transports[i]->ops->arm(ep->transports[i]);
@@ -151,22 +151,22 @@ static uint32_t wait_arm(struct ibvx *ep)
 	return value;
 }
 
-static void wait_disarm(struct ibvx *ep)
+static void progress_disarm(struct ibvx *ep)
 {
-	atomic_fetch_and(wait_bell(ep), ~1u);
+	atomic_fetch_and(progress_doorbell(ep), ~1u);
 	for (int i = 0; i < ep->transport_count; i++)
 		ep->transports[i]->ops->disarm(ep->transports[i]);
 }
 
 /* Sleeps on the bell unless something is there. Lock held on entry and exit. */
-static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
+static void progress_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 {
 	int64_t left = -1;
-	uint32_t value = wait_arm(ep);
+	uint32_t value = progress_arm(ep);
 
-	if ((w->moving && wait_ready(ep)) || wait_progress(ep) > 0 || wait_ready(ep) || atomic_load(&w->signal) ||
-	    ep->poller != w) { /* what was sent just now may have called another waiter (wait_call) */
-		wait_disarm(ep);
+	if ((w->moving && progress_ready(ep)) || progress_run(ep) > 0 || progress_ready(ep) || atomic_load(&w->signal) ||
+	    ep->poller != w) { /* what was sent just now may have called another waiter (progress_call) */
+		progress_disarm(ep);
 		return;
 	}
 	if (deadline_ns >= 0) {
@@ -175,29 +175,29 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	}
 	ep->asleep = true;
 	ep->sleeps++;
-	w->on_bell = true;
+	w->on_doorbell = true;
 	core_unlock(ep);
-	futex_wait(ep->bell, value, left, ep->bell_owner != NULL);
+	futex_wait(ep->doorbell, value, left, ep->doorbell_owner != NULL);
 	core_lock(ep);
-	w->on_bell = false;
+	w->on_doorbell = false;
 	/* while we slept a waiter may have taken the token and the bell from the progress thread */
 	if (ep->poller == w) {
 		ep->asleep = false;
-		wait_disarm(ep);
+		progress_disarm(ep);
 	}
 }
 
 /* A short look without the lock. */
-static void wait_spin(struct ibvx *ep, struct waiter *w)
+static void progress_spin(struct ibvx *ep, struct waiter *w)
 {
 	for (int i = 0; i < WAIT_SPINS; i++) {
-		if (wait_ready(ep) || atomic_load_explicit(&w->signal, memory_order_relaxed))
+		if (progress_ready(ep) || atomic_load_explicit(&w->signal, memory_order_relaxed))
 			return;
 		cpu_relax();
 	}
 }
 
-bool wait_glance(struct ibvx *ep)
+bool progress_spin_once(struct ibvx *ep)
 {
 	struct waiter nobody = {0};
 
@@ -205,21 +205,21 @@ bool wait_glance(struct ibvx *ep)
 		return false;
 	ep->users++; /* an abort waits for us */
 	core_unlock(ep);
-	wait_spin(ep, &nobody);
+	progress_spin(ep, &nobody);
 	core_lock(ep);
 	ep->users--;
 	return true;
 }
 
 /* The token holder's turn: spins, yields or sleeps a little, by how long it has been idle. */
-static void wait_as_poller(struct ibvx *ep, struct waiter *w, int64_t *idle_since, int64_t deadline_ns)
+static void progress_as_poller(struct ibvx *ep, struct waiter *w, int64_t *idle_since, int64_t deadline_ns)
 {
 	int64_t idle_ns = 0;
 
 	core_unlock(ep);
 	if (*idle_since < 0) { /* most answers come at once: the first look is free of the clock */
 		if (ep->spin_ns > 0)
-			wait_spin(ep, w);
+			progress_spin(ep, w);
 		*idle_since = 0;
 		core_lock(ep);
 		return;
@@ -232,14 +232,14 @@ static void wait_as_poller(struct ibvx *ep, struct waiter *w, int64_t *idle_sinc
 	if (idle_ns >= ep->spin_ns && idle_ns < ep->spin_ns + ep->yield_ns)
 		sched_yield();
 	if (ep->spin_ns > 0 && idle_ns < ep->spin_ns + ep->yield_ns)
-		wait_spin(ep, w);
+		progress_spin(ep, w);
 	core_lock(ep);
 	if (idle_ns >= ep->spin_ns + ep->yield_ns && ep->poller == w)
-		wait_sleep(ep, w, deadline_ns);
+		progress_sleep(ep, w, deadline_ns);
 }
 
 /* Without the token: until signalled. */
-static void wait_as_follower(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
+static void progress_as_follower(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 {
 	int64_t left = -1;
 
@@ -255,20 +255,20 @@ static void wait_as_follower(struct ibvx *ep, struct waiter *w, int64_t deadline
 }
 
 /* The token becomes w's, also when the progress thread holds it, or one that does not poll just now. */
-static void wait_take_token(struct ibvx *ep, struct waiter *w)
+static void progress_take_ownership(struct ibvx *ep, struct waiter *w)
 {
 	if (!ep->poller) {
 		ep->poller = w;
 	} else if ((ep->poller->background || ep->poller->away) && !w->background) {
-		if (ep->poller->on_bell)
-			wait_disarm(ep); /* it sleeps on; nobody rings for it now */
+		if (ep->poller->on_doorbell)
+			progress_disarm(ep); /* it sleeps on; nobody rings for it now */
 		ep->asleep = false;
 		ep->poller = w;
 	}
 }
 
 /* Who may poll instead of w: the progress thread if nobody else is there, or NULL. */
-static struct waiter *wait_other(struct ibvx *ep, const struct waiter *w)
+static struct waiter *progress_other(struct ibvx *ep, const struct waiter *w)
 {
 	struct waiter *other = NULL;
 
@@ -284,41 +284,41 @@ static struct waiter *wait_other(struct ibvx *ep, const struct waiter *w)
 	return other;
 }
 
-void wait_away(struct ibvx *ep, struct waiter *w)
+void progress_away(struct ibvx *ep, struct waiter *w)
 {
-	struct waiter *next = ep->poller == w ? wait_other(ep, w) : NULL;
+	struct waiter *next = ep->poller == w ? progress_other(ep, w) : NULL;
 
 	w->away = true;
 	if (!next || next->background)
 		return;
 	ep->poller = next;
-	wait_signal(ep, next);
+	progress_signal(ep, next);
 }
 
 /* w leaves: somebody else has to poll. */
-static void wait_pass_token(struct ibvx *ep, struct waiter *w)
+static void progress_pass_ownership(struct ibvx *ep, struct waiter *w)
 {
 	struct waiter *next;
 
 	if (ep->poller != w)
 		return;
-	next = wait_other(ep, w);
+	next = progress_other(ep, w);
 	ep->poller = NULL;
 	if (!next)
 		return;
 	ep->poller = next;
-	if (!next->on_bell) {
-		wait_signal(ep, next);
+	if (!next->on_doorbell) {
+		progress_signal(ep, next);
 		return;
 	}
 	/* the progress thread never left the bell: it need not even wake for this */
 	ep->asleep = true;
-	wait_arm(ep);
-	if (wait_progress(ep) > 0 || wait_ready(ep))
-		wait_kick(ep);
+	progress_arm(ep);
+	if (progress_run(ep) > 0 || progress_ready(ep))
+		progress_wake(ep);
 }
 
-int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
+int progress_wait(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
 	       int64_t timeout_ns)
 {
 	int64_t deadline_ns = timeout_ns < 0 ? -1 : clock_now_ns() + timeout_ns;
@@ -332,7 +332,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	if (!w->background)
 		ep->users++;
 	for (;;) {
-		if (!ep->aborted && (heap_turn(ep, w) || wait_progress(ep) > 0))
+		if (!ep->aborted && (pin_turn(ep, w) || progress_run(ep) > 0))
 			idle_since = -1;
 		if (done(ep, arg))
 			break;
@@ -348,44 +348,44 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 			atomic_store_explicit(&w->signal, 0, memory_order_relaxed);
 			continue;
 		}
-		wait_take_token(ep, w);
+		progress_take_ownership(ep, w);
 		if (ep->poller == w)
-			wait_as_poller(ep, w, &idle_since, deadline_ns);
+			progress_as_poller(ep, w, &idle_since, deadline_ns);
 		else
-			wait_as_follower(ep, w, deadline_ns);
+			progress_as_follower(ep, w, deadline_ns);
 	}
 	list_remove(&w->link);
 	ep->any_waiters -= w->wants_any;
 	if (!w->background)
 		ep->users--;
-	wait_pass_token(ep, w);
+	progress_pass_ownership(ep, w);
 	if (!list_empty(&ep->wanting))
-		wait_call_any(ep);
+		progress_call_any(ep);
 	return rc;
 }
 
-void core_unlock_bells(struct ibvx *ep)
+void core_unlock_wake(struct ibvx *ep)
 {
-	struct transport_bell first = ep->bells.bell[0], more[TRANSPORT_BELLS_MAX - 1];
-	int count = ep->bells.count;
+	struct transport_wakeup first = ep->wakeups.peer[0], more[TRANSPORT_WAKEUPS_MAX - 1];
+	int count = ep->wakeups.count;
 
 	/* a thread that does not poll may leave work (a message to itself) to a poller asleep */
-	if (ep->asleep && wait_ready(ep))
-		wait_kick(ep);
+	if (ep->asleep && progress_ready(ep))
+		progress_wake(ep);
 	for (int i = 1; i < count; i++) /* seldom */
-		more[i - 1] = ep->bells.bell[i];
-	ep->bells.count = 0;
+		more[i - 1] = ep->wakeups.peer[i];
+	ep->wakeups.count = 0;
 	lock_release(&ep->lock);
 	if (count == 0)
 		return;
 	/* what was committed or freed becomes visible before the look whether anybody sleeps for it */
 	atomic_thread_fence(memory_order_seq_cst);
-	first.owner->ops->ring(first.owner, first.door, first.flag);
+	first.owner->ops->wake(first.owner, first.doorbell, first.flag);
 	for (int i = 1; i < count; i++)
-		more[i - 1].owner->ops->ring(more[i - 1].owner, more[i - 1].door, more[i - 1].flag);
+		more[i - 1].owner->ops->wake(more[i - 1].owner, more[i - 1].doorbell, more[i - 1].flag);
 }
 
-void wait_idle_test(struct ibvx *ep)
+void progress_idle_test(struct ibvx *ep)
 {
 	uint32_t count;
 
@@ -397,24 +397,24 @@ void wait_idle_test(struct ibvx *ep)
 		sched_yield();
 }
 
-static bool wait_never(struct ibvx *ep, void *arg)
+static bool progress_never(struct ibvx *ep, void *arg)
 {
 	(void)arg;
 	return !ep->progress_running;
 }
 
-static void *wait_progress_main(void *arg)
+static void *progress_thread_main(void *arg)
 {
 	struct ibvx *ep = arg;
 
 	core_lock(ep);
-	wait_until(ep, &ep->progress_waiter, wait_never, NULL, -1);
+	progress_wait(ep, &ep->progress_waiter, progress_never, NULL, -1);
 	core_unlock(ep);
 	return NULL;
 }
 
 /* As many signals as possible go to the embedding program's own threads. */
-int wait_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
+int progress_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
 	sigset_t all, old;
 	int rc;
@@ -426,7 +426,7 @@ int wait_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
 	return rc ? error_sys(-rc, "cannot start a thread (limits: ulimit -u, ulimit -v)") : 0;
 }
 
-int wait_open(struct ibvx *ep, int local_ranks)
+int progress_open(struct ibvx *ep, int local_ranks)
 {
 	int cpus = 0;
 	int64_t spin = settings_int(ep->settings, SETTING_SPIN_US);
@@ -442,21 +442,21 @@ int wait_open(struct ibvx *ep, int local_ranks)
 		return 0;
 	ep->progress_waiter.background = true;
 	ep->progress_running = true;
-	rc = wait_thread(&ep->progress_thread, wait_progress_main, ep);
+	rc = progress_thread(&ep->progress_thread, progress_thread_main, ep);
 	if (rc)
 		ep->progress_running = false;
 	return rc;
 }
 
-void wait_close(struct ibvx *ep)
+void progress_close(struct ibvx *ep)
 {
 	if (!ep->progress_running)
 		return;
 	core_lock(ep);
 	ep->progress_running = false;
-	wait_signal(ep, &ep->progress_waiter);
-	if (ep->progress_waiter.on_bell)
-		futex_wake(ep->bell, INT_MAX, ep->bell_owner != NULL);
+	progress_signal(ep, &ep->progress_waiter);
+	if (ep->progress_waiter.on_doorbell)
+		futex_wake(ep->doorbell, INT_MAX, ep->doorbell_owner != NULL);
 	core_unlock(ep);
 	pthread_join(ep->progress_thread, NULL);
 }

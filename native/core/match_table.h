@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef IBVX_CORE_MATCH_H
-#define IBVX_CORE_MATCH_H
+#ifndef IBVX_CORE_MATCH_TABLE_H
+#define IBVX_CORE_MATCH_TABLE_H
 /*
  * match: a hash table of first-in first-out queues, one queue per (context, source, tag).
  *

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "ibvx_heap.h"
+#include "ibvx_pin.h"
 
 /* Everything that was sent is there to be polled. */
 static void arrive(struct world *w)
@@ -176,9 +176,9 @@ static void other_type(void **state)
 	for (int i = 0; i < 2; i++)
 		sends[i] = put(&w, 0, 1, 5, t[i], 0x101u + (unsigned)i, false);
 	arrive(&w);
-	assert_int_equal(ibvx_heap_recv(w.ep[1], NULL, &want, &s), -EPROTOTYPE);
+	assert_int_equal(ibvx_pin_recv(w.ep[1], NULL, &want, &s), -EPROTOTYPE);
 	assert_int_equal(s.user, 0x101);
-	assert_int_equal(ibvx_heap_recv(w.ep[1], NULL, &want, &s), 0);
+	assert_int_equal(ibvx_pin_recv(w.ep[1], NULL, &want, &s), 0);
 	assert_int_equal(s.user, 0x102);
 	assert_text(mem, 0x102, 8);
 	send_all(&w, sends, 2);

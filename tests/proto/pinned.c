@@ -51,7 +51,7 @@ static void refused(void **state)
 				struct ibvx_want want = { 0, 1, CTX, sizes[kind] + 10, 0x107, 0xff, NULL };
 				struct text t = text_of(6, sizes[kind]), next = text_of(7, 20);
 				struct ibvx_status s;
-				struct moving m;
+				struct fake_array m;
 				ibvx_req send[2], recv[2];
 				struct world w;
 
@@ -60,28 +60,28 @@ static void refused(void **state)
 					want.capacity_bytes = sizes[kind] - 1;
 				}
 				begin(&w, calm(2, 512), "psl=4000", NULL);
-				moving_init(&m, calloc(1, sizes[kind] + 10), sizes[kind] + 10, 3);
+				fake_array_init(&m, calloc(1, sizes[kind] + 10), sizes[kind] + 10, 3);
 				if (early)
-					assert_int_equal(ibvx_heap_irecv(w.ep[1], &want, &recv[0]), 0);
+					assert_int_equal(ibvx_pin_irecv(w.ep[1], &want, &recv[0]), 0);
 				send[0] = put(&w, 0, 1, 1, t, 6, false);
 				send[1] = put(&w, 0, 1, 1, next, 7, false);
 				settle(&w);
 				if (!early)
-					assert_int_equal(ibvx_heap_irecv(w.ep[1], &want, &recv[0]), 0);
+					assert_int_equal(ibvx_pin_irecv(w.ep[1], &want, &recv[0]), 0);
 				want.capacity_bytes = 20;
 				want.user_mask = 0xff;
-				assert_int_equal(ibvx_heap_irecv(w.ep[1], &want, &recv[1]), 0);
+				assert_int_equal(ibvx_pin_irecv(w.ep[1], &want, &recv[1]), 0);
 				assert_int_equal(finish(&w, 0, &send[0], NULL), 0);
 				assert_int_equal(finish(&w, 0, &send[1], NULL), 0);
 				settle(&w);
-				assert_int_equal(ibvx_heap_wait(w.ep[1], &recv[0], &m.heap, &s),
+				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv[0], &m.pinnable, &s),
 						 what ? -EMSGSIZE : -EPROTOTYPE);
 				assert_int_equal(s.user, 6);
 				assert_int_equal(s.body_bytes, sizes[kind]);
-				moving_bring(&m);
+				fake_array_bring(&m);
 				for (size_t i = 0; i < m.bytes; i++)
 					assert_int_equal(m.at[i], 0);
-				assert_int_equal(ibvx_heap_wait(w.ep[1], &recv[1], NULL, &s), 0);
+				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv[1], NULL, &s), 0);
 				assert_text(s.body, 7, 20);
 				ibvx_free(s.body);
 				free(m.at);
@@ -100,23 +100,23 @@ static void staged(void **state)
 			struct ibvx_want want = { 0, 1, CTX, sizes[kind], 0, 0, NULL };
 			struct text t = text_of(6, sizes[kind]);
 			struct ibvx_status s;
-			struct moving m;
+			struct fake_array m;
 			ibvx_req send, recv;
 			struct world w;
 
 			begin(&w, calm(2, 512), "psl=4000", NULL);
-			moving_init(&m, calloc(1, sizes[kind] + 1), sizes[kind], 3);
-			assert_int_equal(ibvx_heap_irecv(w.ep[1], &want, &recv), 0);
+			fake_array_init(&m, calloc(1, sizes[kind] + 1), sizes[kind], 3);
+			assert_int_equal(ibvx_pin_irecv(w.ep[1], &want, &recv), 0);
 			send = put(&w, 0, 1, 1, t, 6, false);
 			assert_int_equal(finish(&w, 0, &send, NULL), 0);
 			settle(&w);
 			if (how)
-				assert_int_equal(ibvx_heap_wait(w.ep[1], &recv, &m.heap, &s), 0);
+				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv, &m.pinnable, &s), 0);
 			else
-				assert_int_equal(ibvx_heap_test(w.ep[1], &recv, &m.heap, &s), 1);
+				assert_int_equal(ibvx_pin_test(w.ep[1], &recv, &m.pinnable, &s), 1);
 			assert_int_equal(recv, IBVX_REQ_NULL);
 			assert_int_equal(m.regions, 0);
-			moving_bring(&m);
+			fake_array_bring(&m);
 			assert_text(m.at, 6, sizes[kind]);
 			free(m.at);
 			end(&w);
@@ -144,13 +144,13 @@ static void no_region_without_room(void **state)
 	recv = take(&w, 0, 1, 5, t.bytes, t.len);
 	do {
 		world_turn(&w, 1);
-		before = world_counter(w.ep[1], -1, "heap_regions");
+		before = world_counter(w.ep[1], -1, "pins");
 	} while (before == 0);
 	fabric_freeze(w.fabric, 0, true);
 	usleep(20000); /* what was in flight has made its way */
-	before = world_counter(w.ep[1], -1, "heap_regions");
+	before = world_counter(w.ep[1], -1, "pins");
 	usleep(50000);
-	after = world_counter(w.ep[1], -1, "heap_regions");
+	after = world_counter(w.ep[1], -1, "pins");
 	assert_int_equal(after, before);
 	fabric_freeze(w.fabric, 0, false);
 	assert_int_equal(finish(&w, 0, &recv, NULL), 0);
@@ -203,7 +203,7 @@ static void deaths(void **state)
 }
 
 /* Opening a region takes a while: rank 1 dies meanwhile, and another receive is told so. */
-static void lose_rank_1(struct moving *m, void *arg)
+static void lose_rank_1(struct fake_array *m, void *arg)
 {
 	struct world *w = arg;
 	struct ibvx_status s;
@@ -228,11 +228,11 @@ static void gone_meanwhile(void **state)
 			struct text t = text_of(6, 3000), next = text_of(7, 3000);
 			ibvx_req send, message;
 			struct ibvx_status s;
-			struct moving m;
+			struct fake_array m;
 			struct world w;
 
 			begin(&w, calm(3, 4096), "psl=4000", "fault_scope=peer", NULL);
-			moving_init(&m, calloc(1, 3000), 3000, 3);
+			fake_array_init(&m, calloc(1, 3000), 3000, 3);
 			m.on_enter = lose_rank_1;
 			m.arg = &w;
 			send = put(&w, 1, 0, 1, t, 6, false);
@@ -240,19 +240,19 @@ static void gone_meanwhile(void **state)
 			settle(&w);
 			if (matched) {
 				assert_int_equal(ibvx_improbe(w.ep[0], want.source, 1, CTX, &message, &s), 1);
-				assert_int_equal(ibvx_heap_mrecv(w.ep[0], &message, &m.heap, &want, &s), 0);
+				assert_int_equal(ibvx_pin_mrecv(w.ep[0], &message, &m.pinnable, &want, &s), 0);
 			} else {
-				assert_int_equal(ibvx_heap_recv(w.ep[0], &m.heap, &want, &s), 0);
+				assert_int_equal(ibvx_pin_recv(w.ep[0], &m.pinnable, &want, &s), 0);
 			}
 			assert_int_equal(m.regions, 1);
-			moving_bring(&m);
+			fake_array_bring(&m);
 			assert_text(m.at, 6, 3000);
 			send = put(&w, 2, 0, 1, next, 7, false);
 			settle(&w);
 			assert_int_equal(ibvx_iprobe(w.ep[0], 2, 1, CTX, &s), 1);
 			want.source = 2;
-			assert_int_equal(ibvx_heap_recv(w.ep[0], &m.heap, &want, &s), 0);
-			moving_bring(&m);
+			assert_int_equal(ibvx_pin_recv(w.ep[0], &m.pinnable, &want, &s), 0);
+			fake_array_bring(&m);
 			assert_text(m.at, 7, 3000);
 			assert_int_equal(finish(&w, 2, &send, NULL), 0);
 			free(m.at);
@@ -292,7 +292,7 @@ static void never_a_region(void **state)
 /* The second region of a call is held up, as by a collection. */
 static atomic_int held;
 
-static void hold_second(struct moving *m, void *arg)
+static void hold_second(struct fake_array *m, void *arg)
 {
 	(void)arg;
 	if (m->regions != 1)

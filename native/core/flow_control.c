@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/flow.h"
+#include "core/flow_control.h"
 
 #include "core/peer.h"
 
@@ -11,58 +11,58 @@ void flow_stalled(struct peer *p, bool stalled)
 
 void flow_return(struct peer *p)
 {
-	p->owes_credit += p->freed;
-	p->owes_debt = p->owes_debt || p->repaid > 0;
+	p->pending_credit += p->freed;
+	p->pending_emergency = p->pending_emergency || p->emergency_repaid > 0;
 	p->freed = 0;
-	p->repaid = 0;
+	p->emergency_repaid = 0;
 	flow_stalled(p, false);
 	peer_flush(p);
 }
 
-void flow_starve(struct peer *p)
+void flow_emergency(struct peer *p)
 {
 	uint64_t grant;
 
 	if (!p->stalled || p->state != PEER_OPEN)
 		return;
-	grant = FLOW_GRANT + p->debt;
-	p->debt += grant;
+	grant = FLOW_EMERGENCY + p->emergency;
+	p->emergency += grant;
 	p->freed += grant;
-	p->grants++;
+	p->emergencies++;
 	flow_return(p);
 }
 
-void flow_starve_stalled(struct ibvx *ep, int source)
+void flow_emergency_stalled(struct ibvx *ep, int source)
 {
 	if (source != IBVX_ANY_SOURCE) {
-		flow_starve(&ep->peers[source]);
+		flow_emergency(&ep->peers[source]);
 		return;
 	}
 	for (int r = 0; r < ep->size && ep->stalled_peers > 0; r++)
-		flow_starve(&ep->peers[r]);
+		flow_emergency(&ep->peers[r]);
 }
 
 void flow_on_stalled(struct peer *p, uint64_t credit_seen)
 {
-	if (credit_seen != p->credit_out + p->owes_credit)
+	if (credit_seen != p->credit_out + p->pending_credit)
 		return; /* crossed our credit: the peer will speak up again if that does not suffice */
 	flow_stalled(p, true);
 	p->stalls++;
 	if (p->freed >= FLOW_ENVELOPE)
 		flow_return(p);
 	else if (p->interest > 0 || p->ep->interest_any > 0)
-		flow_starve(p);
+		flow_emergency(p);
 }
 
 bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t granted)
 {
 	if (bytes > INT64_MAX / 2 || granted > INT64_MAX / 2 || p->credit > INT64_MAX / 2)
 		return false;
-	p->granted = (int64_t)granted;
+	p->envelope_credit = (int64_t)granted;
 	p->credit += (int64_t)bytes;
 	p->credit_in += bytes;
-	p->stalled_told = false;
-	p->owes_stalled = false;
+	p->stalled_sent = false;
+	p->pending_stalled = false;
 	peer_flush(p);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of ibvx_heap.h. */
-#include "ibvx_heap.h"
+/* The functions of ibvx_pin.h. */
+#include "ibvx_pin.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,49 +9,49 @@
 #include "base/error.h"
 #include "core/api.h"
 #include "core/complete.h"
-#include "core/flow.h"
-#include "core/heap.h"
+#include "core/flow_control.h"
+#include "core/pin.h"
 #include "core/peer.h"
 #include "core/recv.h"
 #include "core/send.h"
-#include "core/wait.h"
+#include "core/progress.h"
 
 /* Regions that the start of a send from lent memory opens: an eager message has gone by then, if there was room. */
-#define HEAP_START_TURNS 4
+#define PIN_START_TURNS 4
 
 /* Waits for r with its memory at hand. Lock held. */
-static int heap_await(struct ibvx *ep, struct request *r, struct ibvx_heap *heap)
+static int pin_await(struct ibvx *ep, struct request *r, struct ibvx_pin *heap)
 {
-	bool lent = heap_lent(r);
-	struct waiter w = {.moving = lent || (heap && r->heap) ? r : NULL};
+	bool lent = pin_zero_copy(r);
+	struct waiter w = {.moving = lent || (heap && r->pinnable) ? r : NULL};
 	int rc;
 
 	recv_end_hopeless(ep, r);
 	if (r->state == REQ_DONE) {
 		if (!lent)
-			r->place = NULL;
+			r->pin = NULL;
 		return 0;
 	}
 	r->waiter = &w;
 	if (!lent)
-		r->place = w.moving ? heap : NULL;
-	rc = wait_until(ep, &w, api_request_done, r, -1);
+		r->pin = w.moving ? heap : NULL;
+	rc = progress_wait(ep, &w, api_request_done, r, -1);
 	r->waiter = NULL;
 	if (!lent)
-		r->place = NULL;
+		r->pin = NULL;
 	return rc;
 }
 
 /* Consumes a complete request, and hands over what is still staged. Lock held. */
-static int heap_consume(struct ibvx *ep, struct request *r, struct ibvx_heap *heap, struct ibvx_status *status)
+static int pin_consume(struct ibvx *ep, struct request *r, struct ibvx_pin *heap, struct ibvx_status *status)
 {
-	bool receive = r->kind == REQ_RECV && r->heap;
-	size_t at = (size_t)r->stage_at, end = (size_t)r->stage_end;
-	char *stage = r->stage;
+	bool receive = r->kind == REQ_RECV && r->pinnable;
+	size_t at = (size_t)r->bounce_at, end = (size_t)r->bounce_end;
+	char *stage = r->bounce;
 	int rc;
 
 	if (receive)
-		r->stage = NULL;
+		r->bounce = NULL;
 	rc = complete_consume(ep, r, status);
 	if (!receive)
 		return rc;
@@ -61,7 +61,7 @@ static int heap_consume(struct ibvx *ep, struct request *r, struct ibvx_heap *he
 		at = end;
 	}
 	if (heap) {
-		heap->stage = stage;
+		heap->bounce = stage;
 		heap->rest_at = at;
 		heap->rest_bytes = end - at;
 	} else {
@@ -70,18 +70,18 @@ static int heap_consume(struct ibvx *ep, struct request *r, struct ibvx_heap *he
 	return rc;
 }
 
-static void heap_reset(struct ibvx_heap *heap)
+static void pin_reset(struct ibvx_pin *heap)
 {
 	if (!heap)
 		return;
 	heap->wanted = false;
-	heap->window_bytes = 0;
-	heap->stage = NULL;
+	heap->lease_bytes = 0;
+	heap->bounce = NULL;
 	heap->rest_at = 0;
 	heap->rest_bytes = 0;
 }
 
-int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+int ibvx_pin_send(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
 		   bool sync)
 {
 	struct request *r = NULL;
@@ -89,7 +89,7 @@ int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sb
 
 	if (rc)
 		return rc;
-	heap_reset(heap);
+	pin_reset(heap);
 	core_lock(ep);
 	rc = api_check_open(ep);
 	if (rc == 0)
@@ -100,10 +100,10 @@ int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sb
 	}
 	if (rc == 0) {
 		r->blocking = true;
-		heap_mark(r);
-		r->place = heap;
+		pin_mark(r);
+		r->pin = heap;
 		send_start(r);
-		rc = heap_await(ep, r, heap);
+		rc = pin_await(ep, r, heap);
 	}
 	if (rc == 0)
 		rc = complete_consume(ep, r, NULL);
@@ -111,7 +111,7 @@ int ibvx_heap_send(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sb
 	return rc;
 }
 
-bool ibvx_heap_lends(struct ibvx *ep, int dest, size_t bytes)
+bool ibvx_pin_lends(struct ibvx *ep, int dest, size_t bytes)
 {
 	const struct transport_ops *ops;
 	struct transport *t;
@@ -124,13 +124,13 @@ bool ibvx_heap_lends(struct ibvx *ep, int dest, size_t bytes)
 	core_lock(ep);
 	t = ep->peers[dest].transport;
 	ops = t->ops;
-	moves = (ops->get && ops->get_pays(t, dest, bytes)) || (ops->put_pays && ops->put_pays(t, dest, bytes));
+	moves = (ops->get && ops->prefers_get(t, dest, bytes)) || (ops->prefers_put && ops->prefers_put(t, dest, bytes));
 	core_unlock(ep);
 	return !moves;
 }
 
 /* A fresh request of a non-blocking send, if there may be one. Lock held. */
-static int heap_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+static int pin_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
 			 struct request **out)
 {
 	int rc = api_check_open(ep);
@@ -144,26 +144,26 @@ static int heap_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest,
 }
 
 /* Sends from lent memory what can leave at once. Lock held, released meanwhile. */
-static void heap_start_lent(struct ibvx *ep, struct request *r)
+static void pin_start_zero_copy(struct ibvx *ep, struct request *r)
 {
 	struct peer *p = r->peer;
 	size_t total = request_total(r);
 
 	if (total <= p->eager_max && !flow_allows_eager(p, total))
-		wait_progress(ep); /* credit may have come back */
+		progress_run(ep); /* credit may have come back */
 	r->served = true; /* by us: nobody else need come */
 	if (p->state == PEER_OPEN)
 		send_start(r);
 	else
 		complete_request(ep, r, p->state == PEER_CLOSED ? -EPIPE : p->fail_code);
 	r->served = false;
-	for (int n = 0; n < HEAP_START_TURNS && r->state != REQ_DONE && r->place->wanted; n++)
-		heap_serve(ep, r);
+	for (int n = 0; n < PIN_START_TURNS && r->state != REQ_DONE && r->pin->wanted; n++)
+		pin_serve(ep, r);
 	if (!list_empty(&ep->wanting))
-		wait_call_any(ep);
+		progress_call_any(ep);
 }
 
-int ibvx_heap_isend(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
 		    bool sync, ibvx_req *req)
 {
 	struct request *r = NULL;
@@ -177,33 +177,33 @@ int ibvx_heap_isend(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_s
 		return rc;
 	}
 	core_lock(ep);
-	rc = heap_new_send(ep, buf, dest, tag, context, sync, &r);
+	rc = pin_new_send(ep, buf, dest, tag, context, sync, &r);
 	if (rc == 0) {
-		heap_mark(r);
-		r->place = heap;
+		pin_mark(r);
+		r->pin = heap;
 		*req = request_handle(r);
-		heap_start_lent(ep, r);
+		pin_start_zero_copy(ep, r);
 	}
-	heap_unlock(ep);
+	pin_unlock(ep);
 	if (rc)
 		heap->drop(heap);
 	return rc;
 }
 
 /* From memory that is only valid during the call: copied if the message cannot leave at once. Lock held. */
-static int heap_start_copy(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf)
+static int pin_start_copy(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf)
 {
 	int rc = r->sync ? 0 : api_at_once(r->peer, buf, r->tag, r->context);
 
 	if (rc == 0) {
-		r->stage = malloc(request_total(r) + 1);
-		if (!r->stage) {
+		r->bounce = malloc(request_total(r) + 1);
+		if (!r->bounce) {
 			request_put(&ep->requests, r);
 			return error_set(-ENOMEM, "no memory for a copy of a message of %zu bytes", buf->head_bytes + buf->body_bytes);
 		}
-		request_read(r, 0, r->stage, request_total(r));
-		r->base[0] = r->stage;
-		r->base[1] = r->stage + r->bytes[0];
+		request_read(r, 0, r->bounce, request_total(r));
+		r->base[0] = r->bounce;
+		r->base[1] = r->bounce + r->bytes[0];
 		send_start(r);
 		return 0;
 	}
@@ -211,7 +211,7 @@ static int heap_start_copy(struct ibvx *ep, struct request *r, const struct ibvx
 	return 0;
 }
 
-int ibvx_heap_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
 			 ibvx_req *req)
 {
 	struct request *r = NULL;
@@ -223,15 +223,15 @@ int ibvx_heap_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *bu
 		return rc;
 	}
 	core_lock(ep);
-	rc = heap_new_send(ep, buf, dest, tag, context, sync, &r);
+	rc = pin_new_send(ep, buf, dest, tag, context, sync, &r);
 	if (rc == 0) {
 		*req = request_handle(r);
 		if (copy) {
-			r->stage = copy;
+			r->bounce = copy;
 			copy = NULL;
 			api_start_send(ep, r, buf);
 		} else {
-			rc = heap_start_copy(ep, r, buf);
+			rc = pin_start_copy(ep, r, buf);
 		}
 	}
 	if (rc)
@@ -241,12 +241,12 @@ int ibvx_heap_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *bu
 	return rc;
 }
 
-static int heap_check_want(const struct ibvx *ep, const struct ibvx_want *want)
+static int pin_check_want(const struct ibvx *ep, const struct ibvx_want *want)
 {
 	return want->source == IBVX_ANY_SOURCE ? 0 : api_check_rank(ep, want->source, "source");
 }
 
-static struct request *heap_new_recv(struct ibvx *ep, const struct ibvx_want *want)
+static struct request *pin_new_recv(struct ibvx *ep, const struct ibvx_want *want)
 {
 	struct ibvx_rbuf buf = {.base = want->base, .capacity_bytes = want->capacity_bytes};
 	struct request *r = recv_new(ep, &buf, want->source, want->tag, want->context);
@@ -254,7 +254,7 @@ static struct request *heap_new_recv(struct ibvx *ep, const struct ibvx_want *wa
 	if (!r)
 		return NULL;
 	if (!want->base)
-		heap_mark(r);
+		pin_mark(r);
 	r->want = want->user;
 	r->want_mask = want->user_mask;
 	return r;
@@ -262,7 +262,7 @@ static struct request *heap_new_recv(struct ibvx *ep, const struct ibvx_want *wa
 
 /* A region for a message that is here already, at least its first bytes; NULL: there is none, or no region. Releases
  * the lock: whatever was looked at before may have changed. */
-static void *heap_enter_early(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want,
+static void *pin_enter_early(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_want *want,
 			      const struct umsg *message)
 {
 	const struct umsg *u = message;
@@ -282,11 +282,11 @@ static void *heap_enter_early(struct ibvx *ep, struct ibvx_heap *heap, const str
 	return at;
 }
 
-static void heap_leave_early(struct ibvx *ep, struct ibvx_heap *heap, void *at, int64_t begin_ns)
+static void pin_leave_early(struct ibvx *ep, struct ibvx_pin *heap, void *at, int64_t begin_ns)
 {
 	if (!at)
 		return;
-	heap_count_region(ep, clock_now_ns() - begin_ns);
+	pin_count_region(ep, clock_now_ns() - begin_ns);
 	ep->users++;
 	core_unlock(ep);
 	heap->leave(heap, at);
@@ -295,11 +295,11 @@ static void heap_leave_early(struct ibvx *ep, struct ibvx_heap *heap, void *at, 
 }
 
 /* Posts a receive, or has it receive *message, which is gone then. Lock held, not released. */
-static int heap_post(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want, struct umsg *message, void *at,
+static int pin_post(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_want *want, struct umsg *message, void *at,
 		     struct request **out)
 {
 	int rc = api_check_open(ep);
-	struct request *r = rc ? NULL : heap_new_recv(ep, want);
+	struct request *r = rc ? NULL : pin_new_recv(ep, want);
 
 	if (!r) {
 		if (message)
@@ -308,74 +308,74 @@ static int heap_post(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_
 	}
 	*out = r;
 	r->blocking = true;
-	r->place = r->heap ? heap : NULL;
+	r->pin = r->pinnable ? heap : NULL;
 	if (at)
-		heap_reach(r, at);
+		pin_set_address(r, at);
 	if (message)
 		recv_extracted(ep, r, message);
 	else
 		recv_post(ep, r);
 	if (at)
-		heap_reach(r, NULL);
+		pin_set_address(r, NULL);
 	return 0;
 }
 
-static int heap_start_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want,
+static int pin_start_recv(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_want *want,
 			   struct umsg *message, struct ibvx_status *status)
 {
-	void *at = heap_enter_early(ep, heap, want, message);
+	void *at = pin_enter_early(ep, heap, want, message);
 	int64_t begin_ns = at ? clock_now_ns() : 0;
 	struct request *r = NULL;
-	int rc = heap_post(ep, heap, want, message, at, &r);
+	int rc = pin_post(ep, heap, want, message, at, &r);
 
-	heap_leave_early(ep, heap, at, begin_ns);
+	pin_leave_early(ep, heap, at, begin_ns);
 	if (rc == 0)
-		rc = heap_await(ep, r, heap);
-	return rc ? rc : heap_consume(ep, r, heap, status);
+		rc = pin_await(ep, r, heap);
+	return rc ? rc : pin_consume(ep, r, heap, status);
 }
 
 /* To ordinary memory: as ibvx_recv(). Lock held. */
-static int heap_recv_at_once(struct ibvx *ep, const struct ibvx_want *want, struct ibvx_status *status)
+static int pin_recv_direct(struct ibvx *ep, const struct ibvx_want *want, struct ibvx_status *status)
 {
 	const struct ibvx_rbuf buf = {.base = want->base, .capacity_bytes = want->capacity_bytes};
-	struct landing l = {.buf = &buf, .source = want->source, .tag = want->tag, .context = want->context,
+	struct direct_recv l = {.buf = &buf, .source = want->source, .tag = want->tag, .context = want->context,
 			    .want = want->user, .want_mask = want->user_mask};
 	int rc;
 
-	recv_at_once(ep, &l);
+	direct_recv_poll(ep, &l);
 	if (l.done && status)
 		*status = l.status;
 	if (l.done)
 		return 1;
 	if (!l.request)
 		return 0;
-	rc = heap_await(ep, l.request, NULL);
-	rc = rc ? rc : heap_consume(ep, l.request, NULL, status);
+	rc = pin_await(ep, l.request, NULL);
+	rc = rc ? rc : pin_consume(ep, l.request, NULL, status);
 	return rc ? rc : 1;
 }
 
-int ibvx_heap_recv(struct ibvx *ep, struct ibvx_heap *heap, const struct ibvx_want *want, struct ibvx_status *status)
+int ibvx_pin_recv(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_want *want, struct ibvx_status *status)
 {
-	int rc = heap_check_want(ep, want);
+	int rc = pin_check_want(ep, want);
 
-	heap_reset(heap);
+	pin_reset(heap);
 	if (rc)
 		return rc;
 	core_lock(ep);
 	if (want->base)
-		rc = heap_recv_at_once(ep, want, status);
+		rc = pin_recv_direct(ep, want, status);
 	if (rc == 0)
 		rc = api_check_open(ep);
 	if (rc == 0)
-		rc = heap_start_recv(ep, heap, want, NULL, status);
+		rc = pin_start_recv(ep, heap, want, NULL, status);
 	core_unlock(ep);
 	return rc < 0 ? rc : 0;
 }
 
-int ibvx_heap_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req)
+int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req)
 {
 	struct request *r;
-	int rc = heap_check_want(ep, want);
+	int rc = pin_check_want(ep, want);
 
 	*req = IBVX_REQ_NULL;
 	if (rc)
@@ -383,7 +383,7 @@ int ibvx_heap_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req
 	core_lock(ep);
 	rc = api_check_open(ep);
 	if (rc == 0) {
-		r = heap_new_recv(ep, want);
+		r = pin_new_recv(ep, want);
 		rc = r ? 0 : -ENOMEM;
 	}
 	if (rc == 0) {
@@ -394,14 +394,14 @@ int ibvx_heap_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req
 	return rc;
 }
 
-int ibvx_heap_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_heap *heap, const struct ibvx_want *want,
+int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *heap, const struct ibvx_want *want,
 		    struct ibvx_status *status)
 {
 	struct ibvx_want named = *want;
 	struct umsg *u;
 	int rc;
 
-	heap_reset(heap);
+	pin_reset(heap);
 	core_lock(ep);
 	rc = api_check_open(ep);
 	u = rc ? NULL : api_take_message(ep, message);
@@ -409,53 +409,53 @@ int ibvx_heap_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_heap *heap, 
 		named.source = u->peer->rank;
 		named.tag = u->tag;
 		named.context = u->context;
-		rc = heap_start_recv(ep, heap, &named, u, status);
+		rc = pin_start_recv(ep, heap, &named, u, status);
 	}
 	core_unlock(ep);
 	return u || rc ? rc : -EINVAL;
 }
 
-int ibvx_heap_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_heap *heap, struct ibvx_status *status)
+int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *heap, struct ibvx_status *status)
 {
 	struct request *r;
 	int rc = -EINVAL;
 
-	heap_reset(heap);
+	pin_reset(heap);
 	core_lock(ep);
 	r = api_find(ep, *req);
 	if (r) {
-		rc = heap_await(ep, r, heap);
+		rc = pin_await(ep, r, heap);
 		if (rc == 0) {
 			*req = IBVX_REQ_NULL;
-			rc = heap_consume(ep, r, heap, status);
+			rc = pin_consume(ep, r, heap, status);
 		}
 	}
-	heap_unlock(ep);
+	pin_unlock(ep);
 	return rc;
 }
 
-int ibvx_heap_test(struct ibvx *ep, ibvx_req *req, struct ibvx_heap *heap, struct ibvx_status *status)
+int ibvx_pin_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *heap, struct ibvx_status *status)
 {
 	struct request *r;
 	int rc = -EINVAL;
 
-	heap_reset(heap);
+	pin_reset(heap);
 	core_lock(ep);
-	heap_serve_lent(ep);
+	pin_serve_zero_copy(ep);
 	r = api_find(ep, *req);
 	if (r) {
 		if (r->state != REQ_DONE)
-			wait_progress(ep);
+			progress_run(ep);
 		recv_end_hopeless(ep, r);
 		rc = 0;
 		if (r->state == REQ_DONE) {
-			rc = heap_consume(ep, r, heap, status);
+			rc = pin_consume(ep, r, heap, status);
 			rc = rc ? rc : 1;
 			*req = IBVX_REQ_NULL;
 		}
 	}
-	heap_unlock(ep);
+	pin_unlock(ep);
 	if (rc == 0)
-		wait_idle_test(ep);
+		progress_idle_test(ep);
 	return rc;
 }

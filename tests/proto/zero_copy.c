@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "moving.h"
+#include "fake_array.h"
 
 #define WINDOW 8
 
@@ -20,9 +20,9 @@ static atomic_uint dropped;
 static ibvx_req lend(struct world *w, int src, int dst, int tag, size_t bytes, bool sync)
 {
 	const struct ibvx_sbuf buf = { .body_bytes = bytes, .user = (uint64_t)tag };
-	struct ibvx_heap *lent = moving_lend(text_of((uint64_t)tag, bytes).bytes, bytes, (uint64_t)tag, &dropped);
+	struct ibvx_pin *lent = fake_array_lend(text_of((uint64_t)tag, bytes).bytes, bytes, (uint64_t)tag, &dropped);
 	ibvx_req req;
-	int err = ibvx_heap_isend(w->ep[src], lent, &buf, dst, tag, CTX, sync, &req);
+	int err = ibvx_pin_isend(w->ep[src], lent, &buf, dst, tag, CTX, sync, &req);
 
 	if (err)
 		fail_msg("isend: %d (%s)", err, ibvx_error());
@@ -118,7 +118,7 @@ static void *waiter_main(void *arg)
 	ibvx_req req;
 
 	memcpy(&req, o->mem, sizeof(req));
-	o->err = ibvx_heap_wait(o->ep, &req, NULL, NULL);
+	o->err = ibvx_pin_wait(o->ep, &req, NULL, NULL);
 	return NULL;
 }
 
@@ -255,21 +255,21 @@ static void refused(void **state)
 	(void)state;
 	atomic_store(&dropped, 0);
 	begin(&w, plain(), "psl=4000", "fault_scope=peer", NULL);
-	assert_true(ibvx_heap_lends(w.ep[0], 1, 100000));
-	assert_int_equal(ibvx_heap_isend(w.ep[0], moving_lend(calloc(1, 100), 100, 1, &dropped), &buf, 7, 1, CTX, false, &req),
+	assert_true(ibvx_pin_lends(w.ep[0], 1, 100000));
+	assert_int_equal(ibvx_pin_isend(w.ep[0], fake_array_lend(calloc(1, 100), 100, 1, &dropped), &buf, 7, 1, CTX, false, &req),
 			 -EINVAL);
 	assert_int_equal(atomic_load(&dropped), 1);
 	world_kill(&w, 1, true);
 	settle(&w);
-	assert_true(ibvx_heap_isend(w.ep[0], moving_lend(calloc(1, 100), 100, 1, &dropped), &buf, 1, 1, CTX, false, &req) < 0);
+	assert_true(ibvx_pin_isend(w.ep[0], fake_array_lend(calloc(1, 100), 100, 1, &dropped), &buf, 1, 1, CTX, false, &req) < 0);
 	assert_int_equal(req, IBVX_REQ_NULL);
 	assert_int_equal(atomic_load(&dropped), 2);
 	end(&w);
 	begin(&w, plain(), "psl=4000", "progress_thread=1", NULL);
-	assert_false(ibvx_heap_lends(w.ep[0], 1, 100));
+	assert_false(ibvx_pin_lends(w.ep[0], 1, 100));
 	end(&w);
 	begin(&w, calm(2, 512), "psl=4000", NULL); /* with gets */
-	assert_false(ibvx_heap_lends(w.ep[0], 1, 100000));
+	assert_false(ibvx_pin_lends(w.ep[0], 1, 100000));
 	end(&w);
 }
 
@@ -292,7 +292,7 @@ static void *lane_main(void *arg)
 		struct ibvx_rbuf buf = { mem, bytes, 0 };
 		int err = ibvx_recv(l->w->ep[l->rank], &buf, 1 - l->rank, tag, CTX, NULL);
 
-		if (err || ibvx_heap_wait(l->w->ep[l->rank], &send, NULL, NULL))
+		if (err || ibvx_pin_wait(l->w->ep[l->rank], &send, NULL, NULL))
 			abort();
 		assert_text(mem, (uint64_t)tag, bytes);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef IBVX_CORE_FLOW_H
-#define IBVX_CORE_FLOW_H
+#ifndef IBVX_CORE_FLOW_CONTROL_H
+#define IBVX_CORE_FLOW_CONTROL_H
 /*
  * flow: the eager window, which bounds what a peer can make this rank store
  * (PROTOCOL.md section 4).  The caller holds the core's lock.
@@ -10,7 +10,7 @@
 /* What a stored envelope is charged, payload aside: about what a struct umsg takes. */
 #define FLOW_ENVELOPE 512u
 /* What a starved receiver grants at first; it doubles while it goes on starving. */
-#define FLOW_GRANT (64u * FLOW_ENVELOPE)
+#define FLOW_EMERGENCY (64u * FLOW_ENVELOPE)
 
 static inline size_t flow_cost(size_t payload)
 {
@@ -20,7 +20,7 @@ static inline size_t flow_cost(size_t payload)
 /* May an eager message / an envelope go out now? */
 static inline bool flow_allows_eager(const struct peer *p, size_t payload)
 {
-	return p->credit - p->granted >= (int64_t)flow_cost(payload) + p->window / 4;
+	return p->credit - p->envelope_credit >= (int64_t)flow_cost(payload) + p->credit_window / 4;
 }
 
 static inline bool flow_allows_envelope(const struct peer *p)
@@ -40,14 +40,14 @@ void flow_return(struct peer *p);
 /* A message of this cost has left our memory (or never entered it). */
 static inline void flow_release(struct peer *p, size_t cost)
 {
-	size_t repaid = cost < p->debt ? cost : (size_t)p->debt;
+	size_t repaid = cost < p->emergency ? cost : (size_t)p->emergency;
 
-	p->debt -= repaid;
-	p->repaid += repaid;
+	p->emergency -= repaid;
+	p->emergency_repaid += repaid;
 	p->freed += cost - repaid;
 	/* a stalled peer waits for any little, the others for a worthwhile sum; what repays a grant gives no
 	 * credit, but lets the peer use for payload what it kept for envelopes */
-	if (p->freed + p->repaid >= p->ep->window / 4 || (p->stalled && p->freed >= FLOW_ENVELOPE))
+	if (p->freed + p->emergency_repaid >= p->ep->credit_window / 4 || (p->stalled && p->freed >= FLOW_ENVELOPE))
 		flow_return(p);
 }
 
@@ -59,14 +59,14 @@ void flow_on_stalled(struct peer *p, uint64_t credit_seen);
 bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t granted);
 /* A receive or probe that may be meant for the peer found nothing: if the peer is
  * stalled, let more of its envelopes come. */
-void flow_starve(struct peer *p);
+void flow_emergency(struct peer *p);
 /* The same for a source that may be a wildcard. */
-void flow_starve_stalled(struct ibvx *ep, int source);
+void flow_emergency_stalled(struct ibvx *ep, int source);
 
-static inline void flow_starve_source(struct ibvx *ep, int source)
+static inline void flow_emergency_source(struct ibvx *ep, int source)
 {
 	if (ep->stalled_peers > 0)
-		flow_starve_stalled(ep, source);
+		flow_emergency_stalled(ep, source);
 }
 
 #endif
