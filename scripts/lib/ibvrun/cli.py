@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""main: options -> plan -> dry run, or a supervised job and nothing left behind."""
+"""main: options -> hosts -> plan -> dry run, or a supervised job and nothing left behind."""
 import os
 import shlex
+import shutil
 import sys
 
-from . import devices, options
-from .conf import Job, Ports, remove_leftovers
+from . import bootstrap, devices, hosts, jvm, options, pmi
+from .conf import LOOPBACK, Job, Ports, remove_leftovers
+from .crew import LocalCrew
 from .errors import UserError
 from .guardian import Guardian
 from .job import Supervisor, say
-from .output import Output
+from .output import Output, open_standard_streams
 from .paths import Installation
 from .portserver import PortServer
-from .spawner import LocalSpawner
+from .remote import RemoteCrew
+from .spawner import Spawner
+
+# What ranks on other machines get of our environment, beside -x.
+FORWARDED_PREFIXES = ("IBVDEV_", "UCX_", "FI_", "LC_")
+FORWARDED_NAMES = ("LANG", "LD_LIBRARY_PATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "TZ")
+CLUSTER_DEVICES = ("ibvdev", "xxdev")
 
 
 def main(script, argv):
     """Exit status for the words after the command's name.  script: real path of the command."""
+    open_standard_streams()
     try:
         if not argv:
             sys.stderr.write(options.HELP)
@@ -29,16 +38,10 @@ def main(script, argv):
         if opts.version:
             print("ibvrun (ibvdev) " + installation.version())
             return 0
-        job = Job(os.environ)
-        ports = Ports(2 * opts.np if needs_ports(opts) else 0)
-        try:
-            if opts.dry_run:
-                plan = devices.make(opts, job, installation, os.environ, ports.numbers, 0)
-                sys.stdout.write(dry_run(plan, job))
-                return 0
-            return run(opts, job, installation, ports)
-        finally:
-            ports.close()
+        nodes = find_nodes(opts, os.environ)
+        if nodes and not opts.dry_run:
+            return run_on_nodes(opts, installation, nodes)
+        return run_here(opts, installation, nodes)
     except UserError as e:
         say(str(e))
         return e.status
@@ -48,27 +51,120 @@ def main(script, argv):
         return 130  # before the supervisor was in charge
 
 
+# -- where the ranks are ----------------------------------------------------------------------------
+
+
+def find_nodes(opts, environ):
+    """Nodes with their ranks, or None for this machine alone, and opts.np and opts.agent set."""
+    chosen, system = None, None
+    if opts.hosts is not None:
+        chosen = hosts.parse_list(opts.hosts)
+    elif opts.hostfile is not None:
+        chosen = hosts.read_file(opts.hostfile)
+    elif opts.device in CLUSTER_DEVICES:
+        chosen, system = hosts.allocation(environ) or (None, None)
+    if opts.device not in CLUSTER_DEVICES and chosen:
+        raise UserError("-dev %s: runs on one machine here; on several use -dev ibvdev" % opts.device)
+    nodes = hosts.place(chosen, opts.np or None, opts.map_by, opts.ppn) if chosen else None
+    if nodes:
+        opts.np = sum(len(n.ranks) for n in nodes)
+        if system and len(nodes) == 1 and hosts.is_here(nodes[0].name):
+            nodes = None  # an allocation of this machine alone
+    opts.np = opts.np or opts.ppn or os.cpu_count() or 1
+    if opts.agent is None:
+        opts.agent = options.agent_words(environ["IBVRUN_AGENT"]) if environ.get("IBVRUN_AGENT") else \
+            default_agent(system)
+    if not nodes and opts.wdir is not None and not os.path.isdir(opts.wdir):
+        raise UserError("-wdir %s: no such folder" % opts.wdir)
+    if opts.debug_port is not None and opts.debug_port + opts.np - 1 > 65535:
+        raise UserError("-debug %d: %d ranks need as many ports from there on, and ports end at 65535"
+                        % (opts.debug_port, opts.np))
+    return nodes
+
+
+def default_agent(system):
+    """The command of the batch system, which starts processes under its control; else ssh."""
+    if system == "Slurm" and shutil.which("srun"):
+        return shlex.split(bootstrap.SRUN)
+    if system == "LSF" and shutil.which("blaunch"):
+        return ["blaunch"]
+    return shlex.split(bootstrap.SSH)
+
+
+def rank_environ(opts, environ):
+    """What the ranks on other machines get of our environment."""
+    found = {name: value for name, value in environ.items()
+             if name.startswith(FORWARDED_PREFIXES) or name in FORWARDED_NAMES}
+    found.update(exported(opts, environ))
+    return found
+
+
+def exported(opts, environ):
+    """The variables of -x."""
+    found = {}
+    for word in opts.exports:
+        name, equals, value = word.partition("=")
+        if not equals and name not in environ:
+            raise UserError("-x %s: there is no such variable here; write -x %s=value" % (name, name))
+        found[name] = value if equals else environ[name]
+    return found
+
+
+# -- running ------------------------------------------------------------------------------------------
+
+
+def run_on_nodes(opts, installation, nodes):
+    job = Job(os.environ, by_launcher=True)
+    owners = {rank: node for node in nodes for rank in node.ranks}
+    places = devices.Places([owners[r].name for r in range(opts.np)], [len(owners[r].ranks) for r in range(opts.np)], [])
+    plan = devices.make(opts, job, installation, os.environ, places)
+    for command in plan.commands:
+        command.cwd = command.cwd or os.getcwd()
+    output = Output(opts.tags, opts.output, opts.np)
+    crew = RemoteCrew(opts, plan, nodes, job, rank_environ(opts, os.environ), output, None)
+    return Supervisor(opts, crew, output).run()
+
+
+def run_here(opts, installation, nodes):
+    job = Job(os.environ)
+    names = {rank: node for node in nodes or [] for rank in node.ranks}
+    ports = Ports(2 * opts.np if needs_ports(opts) else 0)
+    places = devices.Places([names[r].name if names else LOOPBACK for r in range(opts.np)],
+                            [len(names[r].ranks) if names else opts.np for r in range(opts.np)], ports.numbers)
+    try:
+        if opts.dry_run:
+            plan = devices.make(opts, job, installation, os.environ, places)
+            sys.stdout.write(dry_run(plan, job, places, opts))
+            return 0
+        return supervise(opts, installation, job, places)
+    finally:
+        ports.close()
+
+
 def needs_ports(opts):
-    return opts.executable is not None or opts.device in ("ibvdev", "xxdev")
+    return opts.executable is not None or opts.device in CLUSTER_DEVICES
 
 
-def run(opts, job, installation, ports):
+def supervise(opts, installation, job, places):
     server = None
     guardian = None
     try:
         if opts.device == "niodev":
             server = PortServer(opts.np)
-        plan = devices.make(opts, job, installation, os.environ, ports.numbers, server.port if server else 0)
-        output = Output(opts.prefix, opts.output, opts.np)
+            places.server_port = server.port
+        plan = devices.make(opts, job, installation, os.environ, places)
+        output = Output(opts.tags, opts.output, opts.np)
         if plan.conf_text is not None:
             job.make_folder()
             # the folder has changed where the conf file is: the same plan with that path in it
-            plan = devices.make(opts, job, installation, os.environ, ports.numbers, 0)
+            plan = devices.make(opts, job, installation, os.environ, places)
+        for command in plan.commands:
+            command.argv = jvm.processors(command.argv, len(os.sched_getaffinity(0)), opts.np)
         guardian = Guardian(job.id, job.folder)
         if plan.conf_text is not None:
             job.write_conf(job.conf_path(), plan.conf_text)
-        spawner = LocalSpawner(os.environ, opts.bind, guardian.started)
-        return Supervisor(opts, plan, spawner, output, guardian, server).run()
+        spawner = Spawner(dict(pmi.without_outer(os.environ), **exported(opts, os.environ)), guardian.started)
+        return Supervisor(opts, LocalCrew(opts, plan, spawner, output, guardian, server), output).run()
     finally:
         remove_leftovers(job.id, job.folder)
         if guardian:
@@ -77,15 +173,18 @@ def run(opts, job, installation, ports):
             server.close()
 
 
-def dry_run(plan, job):
+def dry_run(plan, job, places, opts):
     """A text for a shell: the conf file, then one line per process."""
     lines = ["# " + note for note in plan.notes]
     if plan.conf_text is not None:
-        lines += ["# the conf file, once:", "cat > %s <<'END_OF_CONF'" % shlex.quote(job.conf_path()),
-                  plan.conf_text + "END_OF_CONF"]
+        lines += ["# the conf file, once%s:" % ("" if places.hosts[0] == LOOPBACK else " on every node"),
+                  "cat > %s <<'END_OF_CONF'" % shlex.quote(job.conf_path()), plan.conf_text + "END_OF_CONF"]
+    more = exported(opts, os.environ)
     for command in plan.commands:
-        words = ["%s=%s" % (name, shlex.quote(value)) for name, value in sorted(command.environ.items())]
-        words += [shlex.quote(w) for w in command.argv]
-        lines.append("# %s:" % command.name)
+        host = places.hosts[command.rank]
+        argv = jvm.processors(command.argv, len(os.sched_getaffinity(0)), places.ranks_there[command.rank])
+        words = ["%s=%s" % (name, shlex.quote(value)) for name, value in sorted(dict(more, **command.environ).items())]
+        words += [shlex.quote(w) for w in argv]
+        lines.append("# %s%s:" % (command.name, "" if host == LOOPBACK else ", on " + host))
         lines.append("cd %s && %s" % (shlex.quote(command.cwd or os.getcwd()), " ".join(words)))
     return "\n".join(lines) + "\n"

@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import shutil
 import socket
 import tempfile
 
@@ -45,9 +46,9 @@ def conf_text(np, psl_bytes, lines):
         np, psl_bytes, "\n".join(lines))
 
 
-def conf_lines_classic(np, ports):
-    """host@rport@wport@rank@debugport: ports holds two per rank."""
-    return ["%s@%d@%d@%d@0" % (LOOPBACK, ports[2 * r], ports[2 * r + 1], r) for r in range(np)]
+def conf_lines_classic(hosts, ports):
+    """host@rport@wport@rank@debugport: hosts holds one a rank, ports two."""
+    return ["%s@%d@%d@%d@0" % (host, ports[2 * r], ports[2 * r + 1], r) for r, host in enumerate(hosts)]
 
 
 def conf_lines_mxdev(np):
@@ -62,7 +63,9 @@ class Job:
     and removed for, a well-formed id only.
     """
 
-    def __init__(self, environ):
+    def __init__(self, environ, by_launcher=False):
+        """by_launcher: rank 0's address and the secret travel through the PMI wire; there is no conf file."""
+        self.by_launcher = by_launcher
         drawn = secrets.token_hex(16)
         self.given_id = environ.get("IBVDEV_JOB_ID") or drawn
         self.id = self.given_id if re.fullmatch("[0-9a-fA-F]{32}", self.given_id) else drawn
@@ -72,6 +75,16 @@ class Job:
     def write_conf(self, path, text):
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as f:
             f.write(text)
+
+    def environ(self):
+        """What every rank gets.  A secret that the user has set is among the settings that it gets anyway."""
+        if self.by_launcher:
+            return {"IBVDEV_JOB_ID": self.given_id}
+        return {"IBVDEV_JOB_ID": self.given_id, "IBVDEV_JOB_SECRET": self.secret}
+
+    def conf_word(self):
+        """What a rank is told of the conf."""
+        return "auto" if self.by_launcher else self.conf_path()
 
     def conf_path(self):
         """Where the conf file is or, before make_folder, where by-hand ranks can have it."""
@@ -113,3 +126,8 @@ def _unlink(path):
         os.unlink(path)
     except OSError:
         pass  # somebody else was faster, or it is not ours
+
+
+def remove_tree(folder):
+    """Removes a folder that this job made, with everything in it."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -4,8 +4,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional
 
-from . import conf
+from . import conf, jvm
 from .errors import UserError
+from .options import DEFAULT_PSL_BYTES
 from .paths import Java, Mpj, manifest, native_options
 
 
@@ -27,24 +28,48 @@ class Plan:
     notes: List[str] = field(default_factory=list)  # for --dry-run
 
 
-def make(opts, job, installation, environ, ports, server_port):
-    """The plan of a job.  ports: conf.Ports numbers, two per rank; server_port: of the port server or 0."""
+@dataclass
+class Places:
+    """Where the ranks of a job are: a host and the number of ranks on it, for each rank."""
+    hosts: List[str]
+    ranks_there: List[int]
+    ports: List[int]      # conf.Ports numbers, two a rank; empty where nobody needs them
+    server_port: int = 0  # of the port server for niodev
+
+    @property
+    def size(self):
+        return len(self.hosts)
+
+
+def make(opts, job, installation, environ, places):
+    """The plan of a job."""
     if opts.executable:
-        return _plan_executable(opts, job, ports)
+        return _plan_executable(opts, job, places)
     return {"ibvdev": _plan_ibvdev, "xxdev": _plan_xxdev, "niodev": _plan_niodev, "smpdev": _plan_smpdev, "mxdev": _plan_mxdev,
             "hybdev": _refuse_hybdev, "native": _refuse_native}[opts.device](
-                JavaSide(opts, installation, environ), job, ports, server_port)
+                JavaSide(opts, installation, environ, places), job, places)
 
 
-def _job_environ(job):
-    return {"IBVDEV_JOB_ID": job.given_id, "IBVDEV_JOB_SECRET": job.secret}
+def _rendezvous(opts, job, places):
+    """What a plan for the C library has beside its commands."""
+    if job.by_launcher:
+        return {}
+    return {"conf_text": conf.conf_text(places.size, opts.psl_bytes, conf.conf_lines_classic(places.hosts, places.ports))}
+
+
+def _job_environ(opts, job):
+    environ = job.environ()
+    if job.by_launcher and opts.psl_bytes != DEFAULT_PSL_BYTES:
+        environ["IBVDEV_PSL"] = str(opts.psl_bytes)  # otherwise it stands in the conf file
+    return environ
 
 
 class JavaSide:
     """What the plans of all Java devices share."""
 
-    def __init__(self, opts, installation, environ):
+    def __init__(self, opts, installation, environ, places):
         self.opts = opts
+        self.places = places
         self.installation = installation
         self.environ = environ
         self.java = Java(opts.java, environ)
@@ -81,64 +106,64 @@ class JavaSide:
     def class_path(self, ours, last=()):
         return os.pathsep.join([e for e in ours if e] + self.user_class_path() + [e for e in last if e])
 
-    def command(self, rank, size, class_path, options, words, environ, name=None):
+    def command(self, rank, class_path, options, words, environ, limits=(), name=None):
         opts = self.opts
         debug = []
         if opts.debug_port is not None:
             debug = ["-agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address=%d"
                      % (opts.debug_port + rank)]
-        users = [o.replace("{rank}", str(rank)).replace("{size}", str(size)) for o in opts.jvm_options]
-        argv = [self.java.path] + options + self.manifest_options + debug + users
+        users = [o.replace("{rank}", str(rank)).replace("{size}", str(self.places.size)) for o in opts.jvm_options]
+        argv = [self.java.path] + list(limits) + options + self.manifest_options + debug + users
         argv += ["-cp", class_path] + words + opts.arguments
         return Command(rank, name or "rank %d" % rank, argv, environ, self.cwd)
 
     def per_rank(self, class_path, options, conf_word, environ, notes=(), device=None, **plan):
         opts = self.opts
-        commands = [self.command(r, opts.np, class_path, options,
-                                 [self.main_class, str(r), conf_word, device or opts.device], environ)
-                    for r in range(opts.np)]
+        commands = [self.command(r, class_path, options,
+                                 [self.main_class, str(r), conf_word, device or opts.device], environ,
+                                 jvm.limits(self.places.ranks_there[r], opts.bind, opts.jvm_options))
+                    for r in range(self.places.size)]
         return Plan(commands, notes=list(notes), **plan)
 
     def classic_jars(self, jar):
         return [jar, self.mpj.jar("mpj.jar"), self.mpj.log4j()]
 
 
-def _plan_ibvdev(side, job, ports, _server_port):
+def _plan_ibvdev(side, job, places):
     opts = side.opts
     class_path = side.class_path(side.classic_jars(side.installation.require_jar()), [side.installation.xxdev_jar()])
-    environ = dict(_job_environ(job), MPJ_HOME=side.mpj.require_home())
-    return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_path(), environ,
-                         conf_text=conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_classic(opts.np, ports)))
+    environ = dict(_job_environ(opts, job), MPJ_HOME=side.mpj.require_home())
+    return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_word(),
+                         environ, **_rendezvous(opts, job, places))
 
 
-def _plan_xxdev(side, job, ports, _server_port):
+def _plan_xxdev(side, job, places):
     """The same device behind the interface of FastMPJ, whose own classes, if the user names them, come first."""
     opts = side.opts
     class_path = side.class_path([side.installation.require_jar()], [side.installation.xxdev_jar()])
-    return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_path(),
-                         _job_environ(job), device="ibvdev",
-                         conf_text=conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_classic(opts.np, ports)))
+    return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_word(),
+                         _job_environ(opts, job), device="ibvdev", **_rendezvous(opts, job, places))
 
 
-def _plan_niodev(side, _job, _ports, server_port):
+def _plan_niodev(side, _job, places):
     opts = side.opts
     class_path = side.class_path(side.classic_jars(side.installation.jar()))
     word = ("#Number of Processes;%d;#Protocol Switch Limit;%d;#Server Name;%s;#Server Port;%d"
-            % (opts.np, opts.psl_bytes, conf.LOOPBACK, server_port))
+            % (places.size, opts.psl_bytes, conf.LOOPBACK, places.server_port))
     return side.per_rank(class_path, [], word, {"MPJ_HOME": side.mpj.require_home()}, needs_port_server=True,
                          notes=["niodev asks the server that ibvrun runs for the others' ports: these lines",
                                 "show what ibvrun starts and do not run without it"])
 
 
-def _plan_mxdev(side, job, _ports, _server_port):
+def _plan_mxdev(side, job, places):
     opts = side.opts
     class_path = side.class_path(side.classic_jars(side.installation.jar()))
     return side.per_rank(class_path, [], job.conf_path(), {"MPJ_HOME": side.mpj.require_home()},
-                         conf_text=conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_mxdev(opts.np)),
+                         conf_text=conf.conf_text(places.size, opts.psl_bytes, conf.conf_lines_mxdev(places.size)),
                          notes=["mxdev needs Myrinet hardware and its libmxdev.so on java.library.path"])
 
 
-def _plan_smpdev(side, _job, _ports, _server_port):
+def _plan_smpdev(side, _job, places):
     """One JVM, a thread a rank.
 
     What the ranks share and what each has a copy of (mpi.jar and mpjdev.jar, whose statics are a rank's own) is
@@ -148,10 +173,10 @@ def _plan_smpdev(side, _job, _ports, _server_port):
     shared = [side.mpj.jar(n) for n in ("smpdev.jar", "xdev.jar", "mpjbuf.jar", "mpiExp.jar")] + [side.mpj.log4j()]
     own = [side.mpj.jar(n) for n in ("mpi.jar", "mpjdev.jar")]
     program = [os.path.abspath(e or ".") for e in expanded(side.user_class_path())]
-    words = ["xdev.ibvdev.ThreadRanks", os.pathsep.join(shared), os.pathsep.join(program + own), str(opts.np),
+    words = ["xdev.ibvdev.ThreadRanks", os.pathsep.join(shared), os.pathsep.join(program + own), str(places.size),
              side.main_class]
-    command = side.command(0, opts.np, side.installation.require_jar(), [], words,
-                           {"MPJ_HOME": side.mpj.require_home()}, name="the JVM of all %d ranks" % opts.np)
+    command = side.command(0, side.installation.require_jar(), [], words,
+                           {"MPJ_HOME": side.mpj.require_home()}, name="the JVM of all %d ranks" % places.size)
     return Plan([command])
 
 
@@ -166,22 +191,22 @@ def expanded(entries):
             yield entry
 
 
-def _refuse_hybdev(_side, _job, _ports, _server_port):
+def _refuse_hybdev(_side, _job, _places):
     raise UserError("-dev hybdev: it joins machines by niodev and the threads of each by smpdev; on one machine that "
                     "is smpdev alone, so use -dev smpdev")
 
 
-def _refuse_native(side, _job, _ports, _server_port):
+def _refuse_native(side, _job, places):
     raise UserError(
         "-dev native: its ranks are started by the mpirun of a C MPI and need libnativempjdev.so, which Debian's "
         "package does not hold. With one built: MPJ_HOME=%s mpirun -np %d java -cp %s:%s:. "
-        "-Djava.library.path=FOLDER %s 0 0 native" % (side.mpj.require_home(), side.opts.np, side.mpj.jar("mpj.jar"),
+        "-Djava.library.path=FOLDER %s 0 0 native" % (side.mpj.require_home(), places.size, side.mpj.jar("mpj.jar"),
                                                       side.mpj.log4j(), side.main_class))
 
 
-def _plan_executable(opts, job, ports):
+def _plan_executable(opts, job, places):
     def replaced(word, rank):
-        for name, value in (("rank", rank), ("size", opts.np), ("conf", job.conf_path())):
+        for name, value in (("rank", rank), ("size", places.size), ("conf", job.conf_word())):
             word = word.replace("{%s}" % name, str(value))
         return word
 
@@ -189,6 +214,7 @@ def _plan_executable(opts, job, ports):
     if os.sep in program:
         program = os.path.abspath(program)  # -wdir does not change what is meant
     cwd = os.path.abspath(opts.wdir) if opts.wdir else None
-    commands = [Command(r, "rank %d" % r, [program] + [replaced(a, r) for a in opts.arguments], _job_environ(job), cwd)
-                for r in range(opts.np)]
-    return Plan(commands, conf.conf_text(opts.np, opts.psl_bytes, conf.conf_lines_classic(opts.np, ports)))
+    environ = _job_environ(opts, job)
+    commands = [Command(r, "rank %d" % r, [program] + [replaced(a, r) for a in opts.arguments], environ, cwd)
+                for r in range(places.size)]
+    return Plan(commands, **_rendezvous(opts, job, places))

@@ -4,6 +4,7 @@
 STATUS_USAGE = 2      # bad command line, or something that is not installed
 STATUS_TIMEOUT = 124  # --timeout, as timeout(1)
 STATUS_NOT_RUN = 126  # a rank could not be started
+STATUS_NODE_LOST = 255  # a node was lost, as ssh has it
 
 
 class UserError(Exception):

@@ -2,10 +2,13 @@
 """The command line.  ibvrun's own options come before the class, mixed with the JVM's in any order."""
 import math
 import os
+import re
+import shlex
 from dataclasses import dataclass, field
 from typing import List, Optional
 
 from .errors import UserError
+from .output import TAGS
 
 DEVICES = ("ibvdev", "xxdev", "niodev", "smpdev", "hybdev", "mxdev", "native")
 DEVICE_ALIASES = {"multicore": "smpdev"}  # mpjrun's name for it
@@ -19,14 +22,13 @@ JVM_OPTIONS_WITH_VALUE = frozenset((
     "--illegal-native-access", "--finalization"))
 
 # Options of mpjrun and fmpjrun that cannot work here, and why.
-MACHINES = "starting ranks on other machines is not supported yet: all ranks run on this one"
 YARN = "Hadoop YARN is not supported"
 REFUSED_WITH_VALUE = {
-    "-machinesfile": MACHINES, "-machinefile": MACHINES, "-hostfile": MACHINES, "-hosts": MACHINES,
-    "-nphost": MACHINES, "-dport": "there is no daemon: ibvrun starts the ranks itself",
-    "-mpjport": "the ports are chosen by ibvrun and written into the conf file",
-    "-headnodeip": MACHINES, "-mxboardnum": "no Myrinet boards are chosen here",
-    "-src": "copying sources to other machines is not supported", "-m": "run the main class of a "
+    "-dport": "there is no daemon: ibvrun starts the ranks itself",
+    "-mpjport": "ibvrun uses no ports of MPJ Express",
+    "-headnodeip": "name the interface by the setting IBVDEV_NET, for example -x IBVDEV_NET=eth0",
+    "-mxboardnum": "no Myrinet boards are chosen here",
+    "-src": "sources are not copied; --stage copies the class path", "-m": "run the main class of a "
     "module by its class name", "--module": "run the main class of a module by its class name",
 }
 REFUSED = {"-profile": "start the profiler of your choice by a JVM option such as -agentpath or -javaagent"}
@@ -39,7 +41,17 @@ for _name in ("-amCores", "-amMem", "-amPriority", "-appName", "-containerCores"
 
 @dataclass
 class Options:
-    np: int = 0
+    np: int = 0                # 0: not given
+    hosts: Optional[str] = None
+    hostfile: Optional[str] = None
+    map_by: str = "slot"
+    ppn: Optional[int] = None
+    exports: List[str] = field(default_factory=list)  # of -x: NAME or NAME=value
+    agent: Optional[List[str]] = None
+    agent_is_default: bool = True
+    python: str = "python3"
+    fan_out: int = 32
+    heartbeat_s: float = 10.0
     device: str = "ibvdev"
     class_path: Optional[str] = None
     wdir: Optional[str] = None
@@ -52,7 +64,7 @@ class Options:
     mpj_home: Optional[str] = None
     psl_bytes: int = DEFAULT_PSL_BYTES
     debug_port: Optional[int] = None
-    prefix: bool = False
+    tags: List[str] = field(default_factory=list)
     output: Optional[str] = None
     dry_run: bool = False
     grace_s: float = 3.0
@@ -60,6 +72,7 @@ class Options:
     timeout_s: Optional[float] = None
     dump: bool = False
     bind: str = "none"
+    report_bindings: bool = False
     verbose: bool = False
     help: bool = False
     version: bool = False
@@ -93,10 +106,41 @@ def device_name(text):
     return name
 
 
-def _set_bind(opts, text):
-    if text not in ("none", "core"):
-        raise UserError("--bind %s: must be none or core" % text)
-    opts.bind = text
+def one_of(option, *choices):
+    def convert(text):
+        if text not in choices:
+            raise UserError("%s %s: must be %s" % (option, text, " or ".join(
+                [", ".join(choices[:-1])] * bool(choices[:-1]) + [choices[-1]])))
+        return text
+    return convert
+
+
+def tag_words(text):
+    words = [w for w in text.split(",") if w]
+    for word in words:
+        if word not in TAGS:
+            raise UserError("--tag %s: must be made of %s, for example --tag rank,host" % (text, ", ".join(TAGS)))
+    return words
+
+
+def agent_words(text):
+    try:
+        words = shlex.split(text)
+    except ValueError as e:
+        raise UserError("--agent %s: %s" % (text, e)) from e
+    if not words:
+        raise UserError("--agent \"\": must be a command that starts another one on a host, such as \"ssh -p 2222\"")
+    return words
+
+
+def _set_agent(opts, text):
+    opts.agent, opts.agent_is_default = agent_words(text), False
+
+
+def _add_export(opts, text):
+    if not re.match(r"[A-Za-z_]\w*(=|$)", text):
+        raise UserError("-x %s: must be NAME or NAME=value" % text)
+    opts.exports.append(text)
 
 
 def _setter(name, convert=None):
@@ -119,10 +163,20 @@ VALUED = {
     "grace": _setter("grace_s", lambda t: seconds("--grace", t)),
     "kill-after": _setter("kill_after_s", lambda t: seconds("--kill-after", t)),
     "timeout": _setter("timeout_s", lambda t: seconds("--timeout", t)),
-    "bind": _set_bind,
+    "bind": _setter("bind", one_of("--bind", "none", "core", "numa")),
+    "tag": _setter("tags", tag_words),
+    "hosts": _setter("hosts"), "host": _setter("hosts"), "hostfile": _setter("hostfile"),
+    "machinefile": _setter("hostfile"), "machinesfile": _setter("hostfile"),
+    "map-by": _setter("map_by", one_of("--map-by", "slot", "node")),
+    "ppn": _setter("ppn", lambda t: whole_number("--ppn", t, 1, MAX_RANKS)),
+    "nphost": _setter("ppn", lambda t: whole_number("-nphost", t, 1, MAX_RANKS)),
+    "x": _add_export,
+    "agent": _set_agent, "python": _setter("python"),
+    "fan-out": _setter("fan_out", lambda t: whole_number("--fan-out", t, 1, 1024)),
+    "heartbeat": _setter("heartbeat_s", lambda t: seconds("--heartbeat", t)),
 }
 FLAGS = {
-    "-l": "prefix", "-prefix": "prefix", "--prefix": "prefix",
+    "-l": "tags", "-prefix": "tags", "--prefix": "tags", "--report-bindings": "report_bindings",
     "-n": "dry_run", "--dry-run": "dry_run", "--dump": "dump",
     "-v": "verbose", "--verbose": "verbose",
     "-h": "help", "-help": "help", "--help": "help", "-?": "help", "--version": "version",
@@ -153,7 +207,7 @@ def parse(argv):
         word = words.pop(0)
         own = own_option(word) if word.startswith("-") else None
         if word in FLAGS:
-            setattr(opts, FLAGS[word], True)
+            setattr(opts, FLAGS[word], (opts.tags or ["rank"]) if FLAGS[word] == "tags" else True)
             if opts.help or opts.version:
                 return opts
         elif own:
@@ -186,15 +240,10 @@ def check(opts):
                         % opts.jvm_options[0])
     if opts.executable and opts.device != "ibvdev":
         raise UserError("-dev %s: --exec programs use the C library behind ibvdev" % opts.device)
-    if opts.wdir is not None and not os.path.isdir(opts.wdir):
-        raise UserError("-wdir %s: no such folder" % opts.wdir)
     if opts.jar is not None and not os.path.isfile(opts.jar):
         raise UserError("-jar %s: no such file" % opts.jar)
-    if not opts.np:
-        opts.np = os.cpu_count() or 1
-    if opts.debug_port is not None and opts.debug_port + opts.np - 1 > 65535:
-        raise UserError("-debug %d: %d ranks need as many ports from there on, and ports end at 65535"
-                        % (opts.debug_port, opts.np))
+    if opts.hosts is not None and opts.hostfile is not None:
+        raise UserError("--hosts and --hostfile: name the hosts by one of them")
 
 
 HELP = """\
@@ -202,10 +251,10 @@ usage: ibvrun [options] [JVM options] Class [arguments]
        ibvrun [options] [JVM options] -jar FILE [arguments]
        ibvrun [options] --exec PROGRAM [arguments]
 
-Starts a message-passing job of N ranks on this machine and stays until the last one ended.
+Starts a message-passing job of N ranks, on this machine or on several, and stays until the last one ended.
 
 What to run
-  -np N             number of ranks (default: the number of processors)
+  -np N             number of ranks (default: all slots of the hosts, else the number of processors)
   -dev NAME         device: ibvdev (default), niodev, smpdev (also called multicore), mxdev;
                     hybdev and native are refused with the reason; xxdev: ibvdev for a program that
                     uses the interface of FastMPJ's devices, without MPJ Express
@@ -214,17 +263,38 @@ What to run
   -jar FILE         run the main class of this jar; -class NAME is the same as NAME
   --exec PROGRAM    run a program that is not Java, for example one that uses ibvx.h;
                     in its arguments {rank}, {size} and {conf} are replaced
-  -wdir DIR         working folder of the ranks
-  -psl BYTES        protocol switch limit, written into the conf file (default 131072)
+  -wdir DIR         working folder of the ranks (default: that of ibvrun, on every host)
+  -x NAME[=VALUE]   an environment variable for the ranks; may be repeated
+  -psl BYTES        protocol switch limit (default 131072)
   -debug PORT       rank r waits for a Java debugger at PORT + r
   -java FILE        the java to use (default: that of $JAVA_HOME, else of $PATH)
   -mpjhome DIR      the MPJ Express to use (default: $MPJ_HOME, else Debian's /usr/share/mpj)
   Any other word that starts with - or @ before the class is handed to the JVM (-Xmx1g, -Dname=value,
   -javaagent:..., --add-opens ...); {rank} and {size} are replaced in it.
 
+Where to run it
+  --hosts LIST      hosts and slots: a:4,b:4 or a,b or node[01-16]:8 (also --host)
+  --hostfile FILE   one host a line: host, host slots=4 or host:4; repeats add up, # begins a comment
+                    (also -machinefile, -machinesfile)
+                    Without both: the hosts of the Slurm, LSF or PBS allocation that ibvrun runs in,
+                    else this machine.
+  --ppn N           N slots on every host (also -nphost)
+  --map-by HOW      slot (default): fill a host before the next one; node: deal ranks out one by one
+  --bind HOW        none (default); core: a core for each rank, for a JVM an equal share of
+                    neighbouring cores, so that its own threads have room; numa: a memory node
+  --report-bindings print the processors of every rank
+  --agent CMD       start the agent of a host by this command in place of ssh: "ssh -p 2222",
+                    "kubectl exec -i {host} --"; {host} is replaced, else the host is appended;
+                    then the agent's command is, quoted for a shell in place of {command}
+                    (default: $IBVRUN_AGENT, else srun or blaunch inside Slurm or LSF, else ssh)
+  --python NAME     python3 on the hosts, 3.9 or later (default python3)
+  --fan-out N       hosts that are reached directly; agents there reach the others (default 32)
+  --heartbeat S     a host that is silent for S seconds is lost (default 10; 0: never)
+
 Where output goes
   -l, --prefix      write "[rank] " before each line; lines of different ranks are never mixed
-  --output DIR      write DIR/rank.R.out and DIR/rank.R.err; with -l also show the lines
+  --tag WORDS       the same with any of rank, host and time: --tag rank,host,time
+  --output DIR      write DIR/rank.R.out and DIR/rank.R.err here; with a prefix also show the lines
   Rank 0 reads ibvrun's standard input, the others read nothing.
 
 How it ends
@@ -237,8 +307,7 @@ How it ends
 Other
   -n, --dry-run     print the command line of every rank, quoted for the shell, and run nothing;
                     create the conf file it shows and paste each line into a terminal of its own
-  --bind core|none  pin each rank to one of the allowed processors in turn (default none)
-  -v, --verbose     tell how every rank ended
+  -v, --verbose     tell which agents answered and how every rank ended
   -h, --help        this text
   --version         the version
 
@@ -247,10 +316,9 @@ Signals: SIGINT, SIGTERM and SIGHUP are passed on and end the job; a second one 
 
 Exit status: 0 if every rank ended with 0; otherwise that of the rank that failed first, or 128 plus the
 signal that killed it; 128 plus the signal if ibvrun was told to end; 124 for --timeout; 2 for a command
-line or an installation that cannot work; 126 if a rank could not be started.
+line or an installation that cannot work; 126 if a rank or an agent could not be started; 255 if a host
+was lost.
 
-Environment: JAVA_HOME, MPJ_HOME, CLASSPATH, IBVDEV_BUILD (build folder of a checkout, default build/),
-and every setting of the library as IBVDEV_name (see ibvdev-info).
-
-Not supported: -machinesfile and other machines (yet), YARN.
+Environment: JAVA_HOME, MPJ_HOME, CLASSPATH, IBVRUN_AGENT, IBVDEV_BUILD (build folder of a checkout, default
+build/), and every setting of the library as IBVDEV_name (see ibvdev-info).
 """

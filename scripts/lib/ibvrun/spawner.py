@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starting processes.  Spawner is the seam: ranks on other machines will be another one of these."""
+"""Starting processes on the machine that this runs on, and how they ended."""
 import ctypes
 import errno
 import os
@@ -44,56 +44,50 @@ def signal_name(number):
 
 
 class Spawner:
-    """Starts the processes of a plan and reports how they ended."""
+    """Starts processes on this machine.  Every process leads a session of its own, so that a signal reaches it and
+    its children once, through us; and the kernel kills it when we die.  The caller has one thread only, which makes
+    the code between fork and exec safe."""
 
-    def start(self, command, stdin, stdout, stderr):
-        """Starts a command with these descriptors (None: ours) and returns a process with name, pid,
-        send(signal) and ending().  UserError if it cannot be started."""
-        raise NotImplementedError
-
-
-class LocalSpawner(Spawner):
-    """On this machine.  Every process leads a session of its own, so that a signal reaches it and its
-    children once, through us; and the kernel kills it when ibvrun dies.  ibvrun has one thread only, which
-    makes the code between fork and exec safe."""
-
-    def __init__(self, environ, bind="none", announce=None):
+    def __init__(self, environ, announce=None):
         """announce(pid) is called in the new process, before it can have children of its own."""
         self._environ = environ
         self._announce = announce
-        self._cores = sorted(os.sched_getaffinity(0)) if bind == "core" else None
         self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         self._parent = os.getpid()
 
-    def start(self, command, stdin, stdout, stderr):
-        core = self._cores[command.rank % len(self._cores)] if self._cores else None
-
+    def start(self, command, stdin, stdout, stderr, cpus=None, keep=()):
+        """Starts a command with these descriptors (None: ours) and returns a Process.  cpus: where it may run (None:
+        where we may); keep: further descriptors that it gets.  UserError if it cannot be started."""
         def between_fork_and_exec():
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            if core is not None:
-                os.sched_setaffinity(0, {core})
+            if cpus is not None:
+                os.sched_setaffinity(0, cpus)
             self._prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != self._parent:
-                os._exit(STATUS_NOT_RUN)  # ibvrun died before the line above
+                os._exit(STATUS_NOT_RUN)  # we died before the line above
             if self._announce:
                 self._announce(os.getpid())
 
         try:
             process = subprocess.Popen(command.argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=command.cwd,
                                        env=dict(self._environ, **command.environ), start_new_session=True,
-                                       preexec_fn=between_fork_and_exec)
+                                       pass_fds=keep, preexec_fn=between_fork_and_exec)
         except OSError as e:
-            advice = ": is it the right name?" if e.errno == errno.ENOENT else ""
-            raise UserError("%s: starting %s: %s%s" % (command.name, command.argv[0], e.strerror, advice),
-                            STATUS_NOT_RUN) from e
-        return LocalProcess(command, process)
+            if command.cwd and not os.path.isdir(command.cwd):
+                text = "the working folder %s: %s; name one by -wdir" % (command.cwd, os.strerror(errno.ENOENT))
+            else:
+                text = "%s: %s%s" % (command.argv[0], e.strerror, ": is it the right name?"
+                                     if e.errno == errno.ENOENT else "")
+            raise UserError("%s: starting %s" % (command.name, text), STATUS_NOT_RUN) from e
+        return Process(command, process)
 
 
-class LocalProcess:
+class Process:
     def __init__(self, command, process):
         self.rank = command.rank
         self.name = command.name
         self.pid = process.pid
+        self.where = "pid %d" % process.pid
         self._process = process
         self._ending = None
 
