@@ -87,14 +87,15 @@ struct ibvx_status {
 
 /* How to open an endpoint.  Zero-initialise it, then set what is needed. */
 struct ibvx_config {
-	int rank;
-	/* Exactly one of conf and peers names the job:
-	 * conf: the path of a conf file, or MPJ Express's ";" string that contains
-	 *       "#Number of Processes" (see the man page ibvdev.conf(5));
-	 * peers: size addresses "host:port", index == rank. */
+	int rank;                     /* -1: the launcher knows; else checked against it */
+	/* conf:  the path of a conf file, or MPJ Express's ";" string that contains
+	 *        "#Number of Processes" (see the man page ibvdev.conf(5));
+	 * peers: size addresses "host:port", index == rank;
+	 * neither, or the conf "auto": the launcher that has started this process
+	 *        tells rank and size, and where rank 0 is.  Zero in rank means rank 0. */
 	const char *conf;
 	const char *const *peers;
-	int size;                     /* with peers; with conf 0, or checked against it */
+	int size;                     /* with peers; else 0, or checked against what is found */
 	/* "name=value" strings, NULL-terminated, or NULL; the names are those that
 	 * ibvdev-info lists.  Precedence: these, environment IBVDEV_*, conf file,
 	 * defaults.  The origin is what ibvdev-info and errors call them. */
@@ -107,7 +108,9 @@ struct ibvx_config {
 /* Opens rank cfg->rank and returns when all ranks of the job have arrived.
  * Blocks up to the setting start_timeout_ms.  Errors: -ETIMEDOUT (the text names
  * the missing ranks), -EADDRINUSE, -EACCES (wrong job secret), -EEXIST (rank
- * taken), -ENOENT/-EINVAL (conf, settings), -EHOSTUNREACH. *out is NULL then. */
+ * taken), -ENOENT/-EINVAL (conf, settings), -EHOSTUNREACH, -EPROTO (the launcher's
+ * answers), -ESTALE (a start by this launcher has failed in this process before),
+ * -EBUSY (another thread is opening an endpoint by it). *out is NULL then. */
 int ibvx_open(struct ibvx **out, const struct ibvx_config *cfg);
 
 /* Leaves the job: flushes every send that was accepted, tells the peers, frees

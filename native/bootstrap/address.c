@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "bootstrap/conf.h"
 
+#define ADDRESS_LISTEN_TRIES 20
+
 int address_split(const char *text, char **host, int *port)
 {
 	const char *colon = strrchr(text, ':');
@@ -112,9 +114,14 @@ void address_text(const struct address *a, char out[ADDRESS_TEXT_BYTES])
 	snprintf(out, ADDRESS_TEXT_BYTES, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, address_port(a));
 }
 
-int address_port(const struct address *a)
+void address_set_port(struct address *a, int port)
 {
 	/* sin_port and sin6_port lie at the same place */
+	((struct sockaddr_in *)&a->addr)->sin_port = htons((uint16_t)port);
+}
+
+int address_port(const struct address *a)
+{
 	return ntohs(((const struct sockaddr_in *)&a->addr)->sin_port);
 }
 
@@ -241,39 +248,69 @@ static int address_listen_everywhere(struct address_listener *l, int port)
 	return 0;
 }
 
-static int address_listen_loopback(struct address_listener *l, const struct address_list *list)
+static int address_bound_port(int fd)
+{
+	struct address bound = {.len = sizeof(bound.addr)};
+
+	return getsockname(fd, (struct sockaddr *)&bound.addr, &bound.len) < 0 ? -errno : address_port(&bound);
+}
+
+/* With port 0 the kernel chooses one for the first address, and the others must have the same. */
+static int address_listen_at(struct address_listener *l, const struct address_list *list, int port)
 {
 	int err = -EADDRNOTAVAIL;
 
 	for (int i = 0; i < list->count; i++) {
-		int fd = address_is_loopback(&list->at[i]) ? address_listen_one(&list->at[i], false)
-							   : -EADDRNOTAVAIL;
+		struct address a = list->at[i];
+		int fd;
 
-		if (fd >= 0)
-			l->fds[l->count++] = fd;
-		else if (fd == -EADDRINUSE)
+		address_set_port(&a, port);
+		fd = address_listen_one(&a, false);
+		if (fd == -EADDRINUSE)
 			return fd;
-		else
+		if (fd < 0) {
 			err = fd; /* "localhost" may name ::1 on a kernel without IPv6 */
+			continue;
+		}
+		l->fds[l->count++] = fd;
+		if (port == 0)
+			port = address_bound_port(fd);
+		if (port < 0)
+			return port;
 	}
 	return l->count > 0 ? 0 : err;
 }
 
-int address_listen(struct address_listener *l, const struct address_list *list, bool loopback, int port)
+static int address_listen_try(struct address_listener *l, const struct address_list *only, int port)
 {
-	struct address bound = {.len = sizeof(bound.addr)};
 	int err;
 
 	l->count = 0;
-	err = loopback ? address_listen_loopback(l, list) : address_listen_everywhere(l, port);
-	if (!err && getsockname(l->fds[0], (struct sockaddr *)&bound.addr, &bound.len) < 0)
-		err = -errno;
-	if (err) {
+	err = only ? address_listen_at(l, only, port) : address_listen_everywhere(l, port);
+	l->port = err ? err : address_bound_port(l->fds[0]);
+	if (l->port < 0)
 		address_unlisten(l);
-		return error_sys(err, "listening");
-	}
-	l->port = ntohs(((const struct sockaddr_in *)&bound.addr)->sin_port);
-	return 0;
+	return l->port < 0 ? l->port : 0;
+}
+
+int address_listen(struct address_listener *l, const struct address_list *only, int port)
+{
+	int err = address_listen_try(l, only, port);
+
+	/* A port that is free at one address may be taken at another. */
+	for (int i = 0; port == 0 && err == -EADDRINUSE && i < ADDRESS_LISTEN_TRIES; i++)
+		err = address_listen_try(l, only, port);
+	return err ? error_sys(err, "listening") : 0;
+}
+
+void address_loopback(struct address_list *out, const struct address_list *in)
+{
+	int count = 0;
+
+	for (int i = 0; i < in->count; i++)
+		if (address_is_loopback(&in->at[i]))
+			out->at[count++] = in->at[i];
+	out->count = count;
 }
 
 void address_unlisten(struct address_listener *l)

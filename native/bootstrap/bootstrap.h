@@ -4,7 +4,7 @@
 /*
  * bootstrap: who is rank r, how do I reach it, and is it still alive.
  *
- * Life: bootstrap_open (reads the conf, no network) -> bootstrap_join (everybody meets at rank
+ * Life: bootstrap_open (reads the conf or asks the launcher, no network) -> bootstrap_join (everybody meets at rank
  * 0) -> any number of bootstrap_allgather -> bootstrap_watch -> bootstrap_leave -> bootstrap_close.
  * A join or allgather that fails ends this life: what is left is bootstrap_close.
  *
@@ -53,14 +53,15 @@ int conf_read(struct conf *conf, const char *text);
 void conf_fini(struct conf *conf); /* zeroed and half-read ones too */
 
 struct bootstrap_config {
-	int rank;
-	const char *conf;          /* or */
+	int rank;                  /* -1: the launcher knows (not with a conf or peers) */
+	const char *conf;          /* "auto", or NULL without peers: a launcher knows (launch.h); or */
 	const char *const *peers;  /* "host:port" or "[v6]:port", size of them; only that of rank 0 is ever connected to */
-	int size;                  /* 0 with conf: whatever it says */
+	int size;                  /* 0: whatever the conf or the launcher says */
 	struct settings *settings; /* receives what the conf file sets (psl included); must outlive the bootstrap */
 };
 
-/* Parses, sets *size.  Opens nothing.  -ENOENT, -EACCES (unreadable), -EINVAL, -ENOMEM. */
+/* Parses, sets *size.  With a conf nothing is opened; with a launcher its session is, and launch_open() (launch.h) says
+ * what can go wrong.  -ENOENT, -EACCES (unreadable), -EINVAL, -ENOMEM. */
 int bootstrap_open(struct bootstrap **out, const struct bootstrap_config *cfg, int *size);
 
 /* Meets the other ranks (blocking, bounded by the smallest start_timeout_ms of those that came, plus two seconds to

@@ -54,31 +54,16 @@ static int64_t knock_within(const struct knocker *k, int ms)
 	return deadline_earlier(k->deadline, deadline_after_ms(ms));
 }
 
-static int knock_connect(struct knocker *k, const struct address *a)
+static int knock_connect(struct knocker *k, const struct card *card, uint32_t *tried)
 {
-	char text[ADDRESS_TEXT_BYTES];
-	struct pollfd poll = {.fd = address_connect(a), .events = POLLOUT};
-	int err = poll.fd < 0 ? poll.fd : 0;
-	int64_t deadline = knock_within(k, KNOCK_CONNECT_MS);
+	int which = 0, fd = address_connect_any(&card->addresses, tried, knock_within(k, KNOCK_CONNECT_MS), &which);
 
-	while (!err && !poll.revents) {
-		if (deadline_left_ms(deadline) == 0)
-			err = -ETIMEDOUT;
-		else if (star_poll(&poll, 1, NULL, deadline) < 0)
-			err = -EIO;
-	}
-	if (!err)
-		err = address_connected(poll.fd);
-	if (err) {
-		if (poll.fd >= 0)
-			close(poll.fd);
-		if (err == -EMFILE)
-			return star_no_descriptors("connecting to rank 0", 1);
-		address_text(a, text);
-		return knock_again(k, error_sys(err, "connecting to %s", text));
-	}
-	address_tune(poll.fd);
-	conn_open(&k->b->conns[0], poll.fd, k->b->size);
+	if (fd == -EMFILE)
+		return star_no_descriptors("connecting to rank 0", 1);
+	if (fd < 0)
+		return knock_again(k, error_sys(fd, "connecting to %s", k->where));
+	address_tune(fd);
+	conn_open(&k->b->conns[0], fd, k->b->size);
 	return 0;
 }
 
@@ -215,9 +200,9 @@ static int knock_welcome(struct knocker *k)
 	return 0;
 }
 
-static int knock_once(struct knocker *k, const struct address *a)
+static int knock_once(struct knocker *k, const struct card *card, uint32_t *tried)
 {
-	int err = knock_connect(k, a);
+	int err = knock_connect(k, card, tried);
 
 	if (!err)
 		err = knock_hello(k);
@@ -276,6 +261,7 @@ int knock(struct bootstrap *b, const struct card *card, const char *where, const
 			    .last = -ETIMEDOUT,
 			    .proof = {.rank = b->rank, .size = b->size}};
 	int64_t unreachable = 0;
+	const uint32_t all = (UINT32_C(1) << card->addresses.count) - 1;
 	int pause_ms = KNOCK_PAUSE_FIRST_MS;
 	int err = proof_random(k.proof.rank_nonce, sizeof(k.proof.rank_nonce));
 
@@ -283,12 +269,17 @@ int knock(struct bootstrap *b, const struct card *card, const char *where, const
 		return star_fail(b, err);
 	proof_set_key(&k.proof, secret);
 	for (;;) {
-		for (int i = 0; i < card->addresses.count; i++) {
-			err = knock_once(&k, &card->addresses.at[i]);
+		uint32_t tried = 0;
+		bool reached = false;
+
+		/* Behind one address may be another machine, or a port forwarder: the next one then. */
+		do {
+			err = knock_once(&k, card, &tried);
 			if (err != KNOCK_AGAIN)
 				return err ? star_fail(b, err) : 0;
-		}
-		if (!knock_unreachable(k.last))
+			reached = reached || !knock_unreachable(k.last);
+		} while (tried != all && deadline_left_ms(deadline) > 0);
+		if (reached)
 			unreachable = 0;
 		else if (!unreachable)
 			unreachable = deadline_after_ms(KNOCK_UNREACHABLE_MS);

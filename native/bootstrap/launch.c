@@ -1,12 +1,84 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * launch: which launcher it is.
+ */
 #include "bootstrap/launch.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "bootstrap/deadline.h"
 #include "bootstrap/launch_row.h"
+
+/* In the order in which they are looked for.  The last one is found, or explains why it must not be taken for granted. */
+static const struct launch_row *const launch_rows[] = {&launch_pmi, &launch_single, NULL};
+
+static bool launch_is_auto(const struct bootstrap_config *cfg)
+{
+	return !cfg->peers && (!cfg->conf || strcmp(cfg->conf, "auto") == 0);
+}
+
+static int launch_choose_named(const char *named, const char *origin, const struct launch_row **out)
+{
+	char why[LAUNCH_WHY_BYTES];
+
+	for (int i = 0; launch_rows[i]; i++) {
+		if (strcmp(launch_rows[i]->name, named) != 0)
+			continue;
+		if (launch_rows[i] != &launch_single && !launch_rows[i]->found(why))
+			return error_set(-EINVAL, "launcher=%s (%s), but %s", named, origin, why);
+		*out = launch_rows[i];
+		return 0;
+	}
+	return error_set(-EINVAL, "launcher=%s (%s), but no conf was named", named, origin);
+}
+
+static int launch_choose(const struct bootstrap_config *cfg, const struct launch_row **out)
+{
+	const char *named = settings_text(cfg->settings, SETTING_LAUNCHER);
+	const char *origin = settings_origin(cfg->settings, SETTING_LAUNCHER);
+	bool automatic = strcmp(named, "auto") == 0;
+	char why[LAUNCH_WHY_BYTES] = "";
+
+	if (cfg->conf && cfg->peers)
+		return error_set(-EINVAL, "give either a conf or a list of peers");
+	*out = &launch_conf;
+	if (!launch_is_auto(cfg) && !automatic && strcmp(named, "conf") != 0)
+		return error_set(-EINVAL, "launcher=%s (%s), but the program names the conf %.200s; name the conf auto, "
+				 "or leave the launcher to auto", named, origin, cfg->conf ? cfg->conf : "by a list of peers");
+	if (!launch_is_auto(cfg))
+		return 0;
+	if (!automatic)
+		return launch_choose_named(named, origin, out);
+	for (int i = 0; launch_rows[i]; i++) {
+		*out = launch_rows[i];
+		if ((*out)->found(why))
+			return 0;
+	}
+	return error_set(-EINVAL, "%s", why);
+}
+
+static int launch_check(const struct launch *l, const struct bootstrap_config *cfg)
+{
+	if (cfg->rank >= 0 && cfg->rank != l->rank)
+		return error_set(-EINVAL, "rank %d was given, but %s says that this is rank %d of %d; give the rank -1 to "
+				 "take its word", cfg->rank, l->row->title, l->rank, l->size);
+	if (cfg->size != 0 && cfg->size != l->size)
+		return error_set(-EINVAL, "size %d was given, but %s says that there are %d ranks; give 0 to take its word",
+				 cfg->size, l->row->title, l->size);
+	return 0;
+}
+
+static int launch_open_row(struct launch *l, const struct bootstrap_config *cfg)
+{
+	int64_t deadline = deadline_after_ms(settings_int(cfg->settings, SETTING_START_TIMEOUT_MS));
+	int err = l->row->engine ? launch_engine_open(l, cfg, deadline) : l->row->open(l, cfg, deadline);
+
+	return err ? err : launch_check(l, cfg);
+}
 
 int launch_open(struct launch **out, const struct bootstrap_config *cfg)
 {
@@ -14,13 +86,15 @@ int launch_open(struct launch **out, const struct bootstrap_config *cfg)
 	int err;
 
 	*out = NULL;
-	if (!cfg->settings || !cfg->conf == !cfg->peers)
-		return error_set(-EINVAL, "give either a conf or a list of peers");
+	if (!cfg->settings)
+		return error_set(-EINVAL, "no settings");
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return error_set(-ENOMEM, "no memory");
-	l->row = &launch_conf;
-	err = l->row->open(l, cfg);
+	l->settings = cfg->settings;
+	err = launch_choose(cfg, &l->row);
+	if (!err)
+		err = launch_open_row(l, cfg);
 	if (err) {
 		launch_close(l);
 		return err;
@@ -39,6 +113,11 @@ int launch_size(const struct launch *l)
 	return l->size;
 }
 
+const char *launch_name(const struct launch *l)
+{
+	return l->row->name;
+}
+
 const struct conf_host *launch_host(const struct launch *l, int rank)
 {
 	return l->conf.hosts ? &l->conf.hosts[rank] : NULL;
@@ -46,17 +125,19 @@ const struct conf_host *launch_host(const struct launch *l, int rank)
 
 int launch_listen(struct launch *l, struct address_listener *listener, const struct log *log, int64_t deadline)
 {
-	return l->row->listen(l, listener, log, deadline);
+	return l->row->engine ? launch_engine_listen(l, listener, deadline)
+					: l->row->listen(l, listener, log, deadline);
 }
 
 int launch_publish(struct launch *l, struct card *card, const struct address_listener *listener, int64_t deadline)
 {
-	return l->row->publish(l, card, listener, deadline);
+	return l->row->engine ? launch_engine_publish(l, card, listener, deadline)
+					: l->row->publish(l, card, listener, deadline);
 }
 
 int launch_fetch(struct launch *l, struct card *card, int64_t deadline)
 {
-	return l->row->fetch(l, card, deadline);
+	return l->row->engine ? launch_engine_fetch(l, card, deadline) : l->row->fetch(l, card, deadline);
 }
 
 void launch_where(const struct launch *l, char out[LAUNCH_WHERE_BYTES])
@@ -66,20 +147,22 @@ void launch_where(const struct launch *l, char out[LAUNCH_WHERE_BYTES])
 
 int launch_done(struct launch *l, int64_t deadline)
 {
-	return l->row->done ? l->row->done(l, deadline) : 0;
+	return l->row->engine ? launch_engine_done(l, deadline) : 0;
 }
 
 void launch_abort(struct launch *l)
 {
-	if (l->row->abort)
-		l->row->abort(l);
+	if (l->row->engine)
+		launch_engine_close(l);
 }
 
 void launch_close(struct launch *l)
 {
 	if (!l)
 		return;
-	if (l->row->close)
+	if (l->row && l->row->engine)
+		launch_engine_close(l);
+	else if (l->row && l->row->close)
 		l->row->close(l);
 	free(l);
 }

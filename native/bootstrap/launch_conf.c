@@ -74,10 +74,11 @@ static int conf_open_check(const struct launch *l, const struct bootstrap_config
 	return 0;
 }
 
-static int conf_open(struct launch *l, const struct bootstrap_config *cfg)
+static int conf_open(struct launch *l, const struct bootstrap_config *cfg, int64_t deadline)
 {
 	int err;
 
+	(void)deadline;
 	l->conf_text = strdup(cfg->conf ? cfg->conf : "");
 	if (!l->conf_text)
 		return error_set(-ENOMEM, "no memory");
@@ -104,17 +105,14 @@ static void conf_set_where(struct launch *l)
 			 host->line);
 }
 
-/* Loopback is enough, and shuts the network out, if every rank names the same loopback host. */
-static bool conf_is_local(const struct launch *l, const struct address_list *list)
+/* Loopback is enough, and shuts the network out, if every rank names the same loopback host: list shrinks to that. */
+static bool conf_is_local(const struct launch *l, struct address_list *list)
 {
-	bool loopback = false;
-
 	for (int i = 1; i < l->size; i++)
 		if (strcmp(l->conf.hosts[i].host, l->conf.hosts[0].host) != 0)
 			return false;
-	for (int i = 0; i < list->count; i++)
-		loopback = loopback || address_is_loopback(&list->at[i]);
-	return loopback;
+	address_loopback(list, list);
+	return list->count > 0;
 }
 
 static int conf_listen(struct launch *l, struct address_listener *listener, const struct log *log, int64_t deadline)
@@ -126,14 +124,14 @@ static int conf_listen(struct launch *l, struct address_listener *listener, cons
 	int err, port = l->conf.hosts ? l->conf.hosts[0].port : 0;
 
 	if (!l->conf.hosts)
-		return address_listen(listener, &list, false, 0);
+		return address_listen(listener, NULL, 0);
 	conf_set_where(l);
 	/* A name that only the others can resolve is no reason to fail. */
 	err = address_resolve(&list, l->conf.hosts[0].host, port);
 	if (err)
 		log_warn(log, "bootstrap: %s; listening on every interface", error_text());
 	local = !err && conf_is_local(l, &list);
-	while ((err = address_listen(listener, &list, local, port)) == -EADDRINUSE &&
+	while ((err = address_listen(listener, local ? &list : NULL, port)) == -EADDRINUSE &&
 	       deadline_left_ms(patience) > 0)
 		nanosleep(&pause, NULL);
 	if (err == -EADDRINUSE)
@@ -145,7 +143,7 @@ static int conf_listen(struct launch *l, struct address_listener *listener, cons
 	return err;
 }
 
-static int conf_publish(struct launch *l, struct card *card, const struct address_listener *listener,
+static int conf_publish(struct launch *l, const struct card *card, const struct address_listener *listener,
 			int64_t deadline)
 {
 	int err;
@@ -186,6 +184,7 @@ static void conf_close(struct launch *l)
 
 const struct launch_row launch_conf = {
 	.name = "conf",
+	.title = "the conf",
 	.open = conf_open,
 	.listen = conf_listen,
 	.publish = conf_publish,

@@ -200,13 +200,11 @@ static int life_begin(struct life *life, const struct ibvx_config *cfg, char job
 
 	if (rc < 0)
 		return rc;
-	if (!cfg->conf == !cfg->peers)
-		return error_set(-EINVAL, "give either a conf or a list of peers");
 	bc.settings = life->settings;
 	rc = bootstrap_open(&life->bootstrap, &bc, &life->size);
 	if (rc == 0)
 		rc = log_open(&life->log, (enum log_level)settings_int(life->settings, SETTING_LOG),
-			      settings_text(life->settings, SETTING_LOG_FILE), cfg->rank);
+			      settings_text(life->settings, SETTING_LOG_FILE), bootstrap_rank(life->bootstrap));
 	if (rc == 0)
 		rc = bootstrap_join(life->bootstrap, &life->log, job_id);
 	return rc;
@@ -224,12 +222,16 @@ int ibvx_open(struct ibvx **out, const struct ibvx_config *cfg)
 	life->log.fd = -1;
 	rc = life_begin(life, cfg, job_id);
 	if (rc == 0)
-		rc = life_connect(out, life, cfg->rank, job_id);
+		rc = life_connect(out, life, bootstrap_rank(life->bootstrap), job_id);
 	if (rc < 0) {
+		int rank = life->bootstrap ? bootstrap_rank(life->bootstrap) : cfg->rank;
+
 		life_free(life);
-		return error_prefix(rc, "rank %d cannot join the job", cfg->rank);
+		if (rank < 0)
+			return error_prefix(rc, "this rank cannot join the job");
+		return error_prefix(rc, "rank %d cannot join the job", rank);
 	}
-	log_info(&(*out)->log, "rank %d of %d in job %s on node %s", cfg->rank, (*out)->size, job_id,
+	log_info(&(*out)->log, "rank %d of %d in job %s on node %s", (*out)->rank, (*out)->size, job_id,
 		 bootstrap_node_id(life->bootstrap));
 	return 0;
 }

@@ -224,7 +224,7 @@ static void test_open(void **state)
 	expect_bad(open_rank(0, 2, NULL, bad_peers, settings), "b:x", "peer 1|b:x|host:port");
 	expect_bad(open_rank(0, 0, NULL, peers, settings), "size 0", "size 0");
 	expect_bad(open_rank(0, 2, path, peers, settings), "both", "either");
-	expect_bad(open_rank(0, 2, NULL, NULL, settings), "none", "either");
+	expect_bad(open_rank(0, 2, NULL, NULL, settings), "none", "size 2|1 ranks");
 	assert_int_equal(open_rank(0, 0, "/no/such", NULL, settings), -ENOENT);
 	settings_free(settings);
 	party_forget(path);
