@@ -52,6 +52,6 @@ void launch_engine_close(struct launch *l);
 /* A number of the environment in [min, max]; -EINVAL with text names the variable, -ENOENT (no text): it is not set. */
 int launch_variable(const char *name, int64_t min, int64_t max, int *out);
 
-extern const struct launch_row launch_conf, launch_pmi, launch_single;
+extern const struct launch_row launch_conf, launch_pmix, launch_pmi, launch_single;
 
 #endif
