@@ -63,6 +63,8 @@ final class IBVRequest extends Request implements PendingRequest {
 	private Status status;
 	private XXDevException failure;
 	private volatile boolean taken;
+	/** Which iwaitany has claimed the request; only that one reads its own name here. */
+	private WaitAny claimer;
 	private PendingRequest next;
 
 	private IBVRequest(IBVDevice device, long endpoint, String operation, boolean receive, ObjectCodec.Packer packer, int peer, int tag, int context,
@@ -107,7 +109,7 @@ final class IBVRequest extends Request implements PendingRequest {
 					return outcome();
 				}
 			} else {
-				awaitChange(now);
+				awaitChange(now, 0);
 			}
 		}
 	}
@@ -193,14 +195,17 @@ final class IBVRequest extends Request implements PendingRequest {
 		}
 	}
 
-	private synchronized void awaitChange(int seen) {
+	/** Sleeps until a thread that is at work, when the state was this, ends that; no longer than so many milliseconds, 0: without limit. */
+	private synchronized void awaitChange(int seen, long milliseconds) {
 		int awaited = seen | AWAITED;
 		if ((seen & BUSY) == 0 || seen != awaited && !STATE.compareAndSet(this, seen, awaited))
 			return;
 		boolean interrupted = false;
 		while (state == awaited) {
 			try {
-				wait();
+				wait(milliseconds);
+				if (milliseconds > 0)
+					break;
 			} catch (InterruptedException e) {
 				interrupted = true;
 			}
@@ -288,17 +293,27 @@ final class IBVRequest extends Request implements PendingRequest {
 		return new WaitAny(device, endpoint, requests).run();
 	}
 
-	/** For WaitAny: BUSY is now that of the caller, who must call one of the next two. */
-	boolean claimed() {
-		return claim();
+	/** For WaitAny. True: the state is BUSY by the caller, which must call conclude() or unclaim(). */
+	boolean claimFor(WaitAny caller) {
+		if (!claim())
+			return false;
+		claimer = caller;
+		return true;
 	}
 
-	/** Ends a claim and the request, which is complete. */
-	void conclude() {
-		work(true);
+	/** Answers only for the calling thread's own claim. */
+	boolean isClaimedBy(WaitAny caller) {
+		return claimer == caller;
+	}
+
+	/** Ends a claim; first completes the request, or (block is false) tests it. True: it is complete. */
+	boolean conclude(boolean block) {
+		claimer = null;
+		return work(block);
 	}
 
 	void unclaim() {
+		claimer = null;
 		leave(PENDING);
 	}
 
@@ -306,8 +321,9 @@ final class IBVRequest extends Request implements PendingRequest {
 		return state == COMPLETE;
 	}
 
-	void awaitOther() {
-		awaitChange(state);
+	/** Sleeps while another thread works on the request, no longer than so many milliseconds. */
+	void awaitOther(long milliseconds) {
+		awaitChange(state, milliseconds);
 	}
 
 	boolean of(IBVDevice other) {

@@ -5,7 +5,13 @@ import xxdev.Request;
 import xxdev.Status;
 import xxdev.XXDevException;
 
-/** One iwaitany. */
+/**
+ * One iwaitany. It claims the requests, waits for them in one native call, and completes the one that is found.
+ *
+ * <p>A request that another thread works on at that moment (it tests the request, or waits for it) cannot be claimed, and the native call knows nothing of it.
+ * As long as there is one, this thread does not block in the native call: it tests the claimed requests in turn, gives them back, and sleeps until the other
+ * thread is done with its request, a millisecond at most.
+ */
 final class WaitAny {
 	private final IBVDevice device;
 	private final long endpoint;
@@ -29,37 +35,71 @@ final class WaitAny {
 
 	Status run() {
 		for (;;) {
-			int complete = claimAll();
-			if (complete >= 0)
-				return requests[complete].iwait().at(complete);
-			IBVRequest other = null;
-			boolean any = false;
-			for (int i = 0; i < requests.length; i++) {
-				any |= handles[i] != 0;
-				if (requests[i] != null && handles[i] == 0)
-					other = requests[i];
+			int index = claimAll();
+			if (index < 0) {
+				IBVRequest unclaimed = unclaimed();
+				if (unclaimed != null)
+					index = testClaimed(unclaimed);
+				else if (anyClaimed())
+					index = waitForClaimed();
+				else
+					return null;
 			}
-			if (!any && other == null)
-				return null;
-			if (!any) {
-				other.awaitOther(); /* other threads wait for all of them */
-				continue;
-			}
-			int index = Native.waitAny(endpoint, handles);
-			String error = index < 0 ? Texts.last() : null;
-			releaseBut(index);
-			if (error != null)
-				throw new XXDevException("iwaitany: " + error);
-			requests[index].conclude();
-			return requests[index].iwait().at(index);
+			if (index >= 0)
+				return requests[index].iwait().at(index);
 		}
+	}
+
+	/** A request that another thread works on, or null. */
+	private IBVRequest unclaimed() {
+		for (int i = 0; i < requests.length; i++)
+			if (requests[i] != null && handles[i] == 0 && !requests[i].isClaimedBy(this)) /* one that was named twice is claimed once */
+				return requests[i];
+		return null;
+	}
+
+	private boolean anyClaimed() {
+		for (long handle : handles)
+			if (handle != 0)
+				return true;
+		return false;
+	}
+
+	/** Blocks until one of the claimed requests is complete; ends all claims. The index of that request. */
+	private int waitForClaimed() {
+		int index = Native.waitAny(endpoint, handles);
+		String error = index < 0 ? Texts.last() : null;
+		releaseBut(index);
+		if (error != null)
+			throw new XXDevException("iwaitany: " + error);
+		requests[index].conclude(true);
+		return index;
+	}
+
+	/** Tests the claimed requests and ends all claims; if none is complete, sleeps for a moment. The index of one that is complete, or -1. */
+	private int testClaimed(IBVRequest unclaimed) {
+		int found = -1;
+		try {
+			for (int i = 0; i < requests.length && found < 0; i++) {
+				if (handles[i] == 0)
+					continue;
+				handles[i] = 0;
+				if (requests[i].conclude(false))
+					found = i;
+			}
+		} finally {
+			releaseBut(-1);
+		}
+		if (found < 0)
+			unclaimed.awaitOther(1);
+		return found;
 	}
 
 	/** The index of one that is complete, and then nothing is claimed; or -1. */
 	private int claimAll() {
 		for (int i = 0; i < requests.length; i++) {
 			IBVRequest request = requests[i];
-			if (request != null && request.claimed()) {
+			if (request != null && request.claimFor(this)) {
 				handles[i] = request.handle;
 			} else if (request != null && request.isComplete()) {
 				releaseBut(-1);

@@ -5,6 +5,7 @@ import static harness.Task.pause;
 
 import harness.Task;
 import java.lang.ref.WeakReference;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicInteger;
 import xxdev.Device;
@@ -99,6 +100,49 @@ final class Requests extends Program {
 		check(done.get() >= n, "all of them: " + done);
 		for (Request request : requests)
 			check(request.isnull(), "its outcome was taken");
+	}
+
+	/** A request that another thread works on when iwaitany begins belongs to those that are waited for as soon as that thread lets it go. */
+	@Case
+	void waitForAnyMissesNothing() throws Exception {
+		Request held = dev.irecv(new int[1], ids[me], 20, CONTEXT);
+		Request free = dev.irecv(new int[1], ids[me], 21, CONTEXT);
+		Method claim = held.getClass().getDeclaredMethod("claim");
+		Method release = held.getClass().getDeclaredMethod("unclaim");
+		claim.setAccessible(true);
+		release.setAccessible(true);
+		check((boolean) claim.invoke(held), "nobody works on it"); /* as test() does, for a moment */
+		Task any = Task.start(() -> equal(0, Request.iwaitany(new Request[] {held, free}).index(), "index"));
+		pause();
+		release.invoke(held);
+		dev.send(new int[1], ids[me], 20, CONTEXT);
+		any.join(10000);
+		boolean missed = any.isAlive();
+		dev.send(new int[1], ids[me], 21, CONTEXT); /* ends the thread if it waits for this one alone */
+		any.join();
+		check(!missed, "iwaitany does not see a request that another thread has let go");
+		any.finish();
+		free.iwait();
+	}
+
+	/** A request that another thread waits for is seen when that thread completes it. */
+	@Case
+	void waitForAnySeesWhatOthersComplete() throws Exception {
+		Request others = dev.irecv(new int[1], ids[me], 22, CONTEXT);
+		Request free = dev.irecv(new int[1], ids[me], 23, CONTEXT);
+		Task waiter = Task.start(others::iwait);
+		pause();
+		Task any = Task.start(() -> check(Request.iwaitany(new Request[] {others, free}) != null, "there are two"));
+		pause();
+		dev.send(new int[1], ids[me], 22, CONTEXT);
+		waiter.finish();
+		any.join(10000);
+		boolean missed = any.isAlive();
+		dev.send(new int[1], ids[me], 23, CONTEXT);
+		any.join();
+		check(!missed, "iwaitany does not see a request that another thread has completed");
+		any.finish();
+		free.iwait();
 	}
 
 	@Case
