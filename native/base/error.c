@@ -2,13 +2,112 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_BYTES 1024
 
-static _Thread_local char text[TEXT_BYTES];
+/* The text of one thread.  It is not thread-local storage: that of a library which is loaded at run time comes out of
+ * the small static surplus of the C library, and a JVM may load many copies of this one. */
+struct error_text {
+	char text[TEXT_BYTES];
+	struct error_text *next, **prev;
+};
+
+static pthread_key_t error_key;
+static pthread_once_t error_once = PTHREAD_ONCE_INIT;
+static bool error_key_made;
+/* All texts, so that error_unload() finds those of threads that live on. */
+static struct error_text *error_texts;
+static pthread_mutex_t error_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A thread ends. */
+static void error_thread_end(void *arg)
+{
+	struct error_text *own = arg;
+
+	pthread_mutex_lock(&error_lock);
+	*own->prev = own->next;
+	if (own->next)
+		own->next->prev = own->prev;
+	pthread_mutex_unlock(&error_lock);
+	free(own);
+}
+
+static void error_init(void)
+{
+	error_key_made = pthread_key_create(&error_key, error_thread_end) == 0;
+}
+
+/* The calling thread's text; NULL: it has none yet. */
+static struct error_text *error_own(void)
+{
+	pthread_once(&error_once, error_init);
+	return error_key_made ? pthread_getspecific(error_key) : NULL;
+}
+
+/* The same, made if need be; NULL: no memory. */
+static struct error_text *error_make(void)
+{
+	struct error_text *own = error_own();
+
+	if (own || !error_key_made)
+		return own;
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return NULL;
+	if (pthread_setspecific(error_key, own) != 0) {
+		free(own);
+		return NULL;
+	}
+	pthread_mutex_lock(&error_lock);
+	own->prev = &error_texts;
+	own->next = error_texts;
+	if (own->next)
+		own->next->prev = &own->next;
+	error_texts = own;
+	pthread_mutex_unlock(&error_lock);
+	return own;
+}
+
+/* The calling thread's text becomes this one; errno is what it was. */
+static void error_store(const char *text, int saved)
+{
+	struct error_text *own = error_make();
+
+	if (own)
+		memcpy(own->text, text, strlen(text) + 1);
+	errno = saved;
+}
+
+/* No thread may call error_thread_end() when the library has been unmapped. */
+__attribute__((destructor)) static void error_forget_threads(void)
+{
+	if (error_key_made)
+		pthread_key_delete(error_key);
+	error_key_made = false;
+}
+
+void error_unload(void)
+{
+	struct error_text *all;
+
+	error_forget_threads();
+	pthread_mutex_lock(&error_lock);
+	all = error_texts;
+	error_texts = NULL;
+	pthread_mutex_unlock(&error_lock);
+	while (all) {
+		struct error_text *next = all->next;
+
+		free(all);
+		all = next;
+	}
+}
 
 /* Formats into a scratch buffer first: the arguments may point into text itself. */
 static void format(char *out, const char *fmt, va_list args)
@@ -34,8 +133,7 @@ int error_set(int code, const char *fmt, ...)
 	va_start(args, fmt);
 	format(scratch, fmt, args);
 	va_end(args);
-	memcpy(text, scratch, strlen(scratch) + 1);
-	errno = saved;
+	error_store(scratch, saved);
 	return code;
 }
 
@@ -56,13 +154,13 @@ int error_sys(int code, const char *fmt, ...)
 		what = number;
 	}
 	append(scratch, what);
-	memcpy(text, scratch, strlen(scratch) + 1);
-	errno = saved;
+	error_store(scratch, saved);
 	return code;
 }
 
 int error_prefix(int code, const char *fmt, ...)
 {
+	const struct error_text *own;
 	char scratch[TEXT_BYTES];
 	int saved = errno;
 	va_list args;
@@ -70,14 +168,16 @@ int error_prefix(int code, const char *fmt, ...)
 	va_start(args, fmt);
 	format(scratch, fmt, args);
 	va_end(args);
-	if (text[0])
-		append(scratch, text);
-	memcpy(text, scratch, strlen(scratch) + 1);
-	errno = saved;
+	own = error_own();
+	if (own && own->text[0])
+		append(scratch, own->text);
+	error_store(scratch, saved);
 	return code;
 }
 
 const char *error_text(void)
 {
-	return text[0] ? text : "no error";
+	const struct error_text *own = error_own();
+
+	return own && own->text[0] ? own->text : "no error";
 }

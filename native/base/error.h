@@ -5,7 +5,8 @@
  * error: the text of an error, kept per thread, set where the error is born.
  *
  * Returns are 0 or positive, or a negative errno.  A function that fails sets the
- * text; a caller may put a phrase in front.  Nothing here allocates or locks.  All are cold: the compiler takes a
+ * text; a caller may put a phrase in front.  A thread's first error allocates 1 KB, which is freed when the thread
+ * ends; without that memory the code is returned and there is no text.  All functions are cold: the compiler takes a
  * branch that ends in one for the unlikely one.
  */
 
@@ -20,5 +21,8 @@ int error_prefix(int code, const char *fmt, ...) __attribute__((cold, format(pri
 
 /* The present text; never NULL; "no error" if none was set. */
 const char *error_text(void);
+
+/* The library is about to be unmapped and no thread is inside: frees the texts of all threads. Nothing else may follow. */
+void error_unload(void);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/fence.h"
+#include "jni/visit.h"
 
 #define SLOT_BITS 8
 #define SLOT_COUNT (1 << SLOT_BITS)
@@ -27,66 +28,10 @@ struct slot {
 	struct ibvx *ep;
 } __attribute__((aligned(64)));
 
-/* Each thread says in a place of its own which endpoint it is inside of: no two threads write one line, and a call
- * costs no atomic instruction.  Who closes fences the others (base/fence.h), then reads all places. */
-struct visit {
-	_Atomic int64_t handle; /* 0: none */
-	_Atomic bool taken;     /* by a thread that lives */
-	struct visit *next;
-} __attribute__((aligned(64)));
-
 static struct slot slots[SLOT_COUNT];
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
-
-static _Atomic(struct visit *) visits; /* only grows */
-static _Thread_local struct visit *my_visit __attribute__((tls_model("initial-exec")));
-static pthread_key_t visit_key;
-static pthread_once_t visit_once = PTHREAD_ONCE_INIT;
-static bool visit_key_made;
-static _Atomic bool fence_by_closer; /* else each visitor fences */
-
-static void visit_end(void *arg)
-{
-	struct visit *v = arg;
-
-	my_visit = NULL;
-	atomic_store_explicit(&v->taken, false, memory_order_release);
-}
-
-static void visit_init(void)
-{
-	visit_key_made = pthread_key_create(&visit_key, visit_end) == 0;
-}
-
-/* The calling thread's first: a place that a dead thread has left, or a new one. NULL: no memory. */
-static struct visit *visit_begin(void)
-{
-	struct visit *v;
-
-	pthread_once(&visit_once, visit_init);
-	if (!visit_key_made)
-		return NULL;
-	for (v = atomic_load(&visits); v; v = v->next) {
-		bool free_one = false;
-
-		if (atomic_compare_exchange_strong(&v->taken, &free_one, true))
-			break;
-	}
-	if (!v) {
-		v = aligned_alloc(64, sizeof(*v));
-		if (!v)
-			return NULL;
-		*v = (struct visit){.taken = true, .next = atomic_load(&visits)};
-		while (!atomic_compare_exchange_weak(&visits, &v->next, v))
-			;
-	}
-	if (pthread_setspecific(visit_key, v) != 0) {
-		visit_end(v);
-		return NULL;
-	}
-	my_visit = v;
-	return v;
-}
+/* endpoint_close() fences the other threads, then reads all visits (base/fence.h); else each visitor fences. */
+static _Atomic bool fence_by_closer;
 
 static struct slot *slot_of(int64_t handle)
 {
@@ -125,7 +70,7 @@ int64_t endpoint_add(struct ibvx *ep)
 
 struct ibvx *endpoint_get(int64_t handle)
 {
-	struct visit *v = my_visit ? my_visit : visit_begin();
+	struct visit *v = visit_own();
 	struct slot *slot = slot_of(handle);
 	uint64_t state;
 
@@ -154,7 +99,7 @@ struct ibvx *endpoint_get(int64_t handle)
 void endpoint_put(int64_t handle)
 {
 	(void)handle;
-	atomic_store_explicit(&my_visit->handle, 0, memory_order_release);
+	atomic_store_explicit(&visit_own()->handle, 0, memory_order_release);
 }
 
 /* How many threads are inside, once nobody can come any more (CLOSING, DECIDING). */
@@ -165,7 +110,7 @@ static int count_visits(int64_t handle)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load(&fence_by_closer))
 		fence_others();
-	for (struct visit *v = atomic_load(&visits); v; v = v->next)
+	for (struct visit *v = atomic_load(&visit_list); v; v = v->next)
 		count += atomic_load_explicit(&v->handle, memory_order_acquire) == handle;
 	return count;
 }
@@ -277,6 +222,5 @@ void endpoint_abort_all(void)
 void endpoint_unload(void)
 {
 	endpoint_abort_all();
-	if (visit_key_made)
-		pthread_key_delete(visit_key); /* no destructor may run in memory that is gone */
+	visit_unload();
 }

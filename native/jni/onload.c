@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "ibvx.h"
 #include "jni/endpoint.h"
 #include "jni/hold.h"
@@ -92,4 +93,5 @@ JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *reserved)
 	if ((*vm)->GetEnv(vm, (void **)&env, JNI_VERSION_1_8) == JNI_OK)
 		hold_end_all(env);
 	jni_ids.buffer_address = NULL;
+	error_unload();
 }

@@ -153,6 +153,50 @@ static void test_busy(void **state)
 	assert_int_equal(endpoint_close(g.handle), 0);
 }
 
+/* More threads than there are hints of where a thread's visit is. */
+#define CROWD 400
+
+static void *come_and_stay(void *arg)
+{
+	struct guest *g = arg;
+
+	for (int i = 0; i < 100; i++) {
+		if (!endpoint_get(g->handle))
+			return g;
+		endpoint_put(g->handle);
+	}
+	return stay(g);
+}
+
+static void test_crowd(void **state)
+{
+	static struct guest guests[CROWD];
+	static pthread_t threads[CROWD];
+	int64_t handle = endpoint_add(endpoint_new());
+
+	(void)state;
+	for (int round = 0; round < 2; round++) { /* the second takes what the first has left */
+		for (int i = 0; i < CROWD; i++) {
+			guests[i] = (struct guest){.handle = handle};
+			assert_int_equal(pthread_create(&threads[i], NULL, come_and_stay, &guests[i]), 0);
+		}
+		for (int i = 0; i < CROWD; i++) {
+			while (!atomic_load(&guests[i].inside))
+				sched_yield();
+		}
+		assert_int_equal(endpoint_close(handle), -EBUSY);
+		assert_error_says("400 threads are inside");
+		for (int i = 0; i < CROWD; i++) {
+			void *refused;
+
+			atomic_store(&guests[i].leave, true);
+			assert_int_equal(pthread_join(threads[i], &refused), 0);
+			assert_null(refused);
+		}
+	}
+	assert_int_equal(endpoint_close(handle), 0);
+}
+
 static void test_refused_close(void **state)
 {
 	struct ibvx *ep = endpoint_new();
@@ -188,6 +232,7 @@ int main(void)
 		cmocka_unit_test(test_forged),
 		cmocka_unit_test(test_refused_close),
 		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_close_and_visits),
 		cmocka_unit_test(test_abort_and_visits),
 	};

@@ -155,6 +155,13 @@ final class LibraryTest {
 			"-Dibvdev.library=").classPath(path).option("-Djava.library.path=" + libraries));
 	}
 
+	/** Each class loader has a copy of the library, and one that is given up gives its copy back. */
+	@EveryMode
+	void manyClassLoaders(Mode mode) {
+		Result result = Job.of(mode, 1, Loaders.class, "50").seconds(180).run().assertSuccess();
+		assertTrue(result.stdout(0).contains("loaders 50"), result.toString());
+	}
+
 	@EveryMode
 	void information(Mode mode) {
 		Result result = info(mode).option("-Dibvdev.psl=12345").run().assertSuccess();
