@@ -6,14 +6,17 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "core/arrive.h"
 #include "core/complete.h"
+#include "core/eager.h"
 #include "core/flow_control.h"
-#include "core/pin.h"
+#include "core/match.h"
 #include "core/peer.h"
-#include "core/recv.h"
-#include "core/send.h"
+#include "core/pin.h"
+#include "core/pin_serve.h"
 #include "core/progress.h"
+#include "core/receive.h"
+#include "core/send.h"
+#include "core/wait.h"
 #include "ibvx_pin.h"
 
 int api_not_rank(const struct ibvx *ep, int rank, const char *what)
@@ -52,10 +55,10 @@ int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_status *sta
 	struct waiter w = {0};
 	int rc = 0;
 
-	recv_end_hopeless(ep, r);
+	receive_end_hopeless(ep, r);
 	if (r->state != REQ_DONE) {
 		r->waiter = &w;
-		rc = progress_wait(ep, &w, api_request_done, r, -1);
+		rc = wait_until(ep, &w, api_request_done, r, -1);
 		r->waiter = NULL;
 	}
 	return rc ? rc : complete_consume(ep, r, status);
@@ -71,13 +74,13 @@ static int api_look_for_credit(struct peer *p, const struct ibvx_sbuf *buf, int 
 		return 0;
 	progress_run(p->ep);
 	rc = peer_check(p);
-	return rc ? rc : send_at_once(p, buf, tag, context);
+	return rc ? rc : eager_try(p, buf, tag, context);
 }
 
 /* 1: it has left as one packet; 0: it takes the general way. */
 int api_at_once(struct peer *p, const struct ibvx_sbuf *buf, int tag, int context)
 {
-	int rc = send_at_once(p, buf, tag, context);
+	int rc = eager_try(p, buf, tag, context);
 
 	return rc ? rc : api_look_for_credit(p, buf, tag, context);
 }
@@ -196,16 +199,16 @@ static int api_check_recv(const struct ibvx_rbuf *buf, bool has_status)
 static int api_start_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
 			  struct umsg *message, bool blocking, struct request **out)
 {
-	struct request *r = recv_new(ep, buf, source, tag, context);
+	struct request *r = receive_new(ep, buf, source, tag, context);
 
 	if (!r)
 		return -ENOMEM;
 	r->blocking = blocking;
 	*out = r;
 	if (message)
-		recv_extracted(ep, r, message);
+		receive_extracted(ep, r, message);
 	else
-		recv_post(ep, r);
+		receive_post(ep, r);
 	return 0;
 }
 
@@ -275,13 +278,13 @@ static int api_look(struct ibvx *ep, int source, int tag, int context, bool bloc
 {
 	struct peer *gone;
 
-	*out = recv_peek(ep, source, tag, context);
+	*out = match_peek(ep, source, tag, context);
 	if (!*out && progress_run(ep) > 0)
-		*out = recv_peek(ep, source, tag, context);
+		*out = match_peek(ep, source, tag, context);
 	if (*out)
 		return 1;
 	flow_emergency_source(ep, source);
-	gone = recv_hopeless(ep, source);
+	gone = peer_ended_source(ep, source);
 	if (!gone || (gone->state == PEER_CLOSED && !blocking))
 		return 0;
 	gone->reported = true;
@@ -312,14 +315,14 @@ static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_re
 	if (rc == 1)
 		api_probe_status(u, status);
 	if (r) {
-		recv_extract(ep, u);
+		match_extract(ep, u);
 		r->message = u;
 		r->peer = u->peer;
 		*message = request_handle(r);
 	}
 	core_unlock(ep);
 	if (rc == 0)
-		progress_idle_test(ep);
+		wait_idle_test(ep);
 	return rc;
 }
 
@@ -344,8 +347,8 @@ static bool api_probed(struct ibvx *ep, void *arg)
 {
 	struct api_probe *a = arg;
 
-	a->message = recv_peek(ep, a->source, a->tag, a->context);
-	if (a->message || recv_hopeless(ep, a->source))
+	a->message = match_peek(ep, a->source, a->tag, a->context);
+	if (a->message || peer_ended_source(ep, a->source))
 		return true;
 	flow_emergency_source(ep, a->source);
 	return false;
@@ -363,9 +366,9 @@ int ibvx_probe(struct ibvx *ep, int source, int tag, int context, struct ibvx_st
 	core_lock(ep);
 	rc = api_check_open(ep);
 	if (rc == 0) {
-		recv_interest(ep, source, 1);
-		rc = progress_wait(ep, &w, api_probed, &a, -1);
-		recv_interest(ep, source, -1);
+		match_interest(ep, source, 1);
+		rc = wait_until(ep, &w, api_probed, &a, -1);
+		match_interest(ep, source, -1);
 	}
 	if (rc == 0)
 		rc = api_look(ep, source, tag, context, true, &u);
@@ -407,7 +410,7 @@ static int api_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf 
 		return -EINVAL;
 	rc = api_start_recv(ep, buf, u->peer->rank, u->tag, u->context, u, blocking, out);
 	if (rc)
-		recv_discard(ep, u);
+		receive_discard(ep, u);
 	return rc;
 }
 

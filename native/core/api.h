@@ -77,7 +77,7 @@ static inline struct request *api_find(struct ibvx *ep, ibvx_req req)
 	return r && r->state != REQ_MESSAGE && !r->blocking && !r->waiter ? r : api_not_found(ep, r, req);
 }
 
-/* For progress_wait(): is the request (arg) complete? */
+/* For wait_until(): is the request (arg) complete? */
 bool api_request_done(struct ibvx *ep, void *arg);
 
 /* Waits for a request that no other thread waits for, and consumes it. */

@@ -10,9 +10,12 @@
 #include "core/complete.h"
 #include "core/core.h"
 #include "core/lifecycle.h"
+#include "core/match.h"
 #include "core/peer.h"
-#include "core/recv.h"
 #include "core/progress.h"
+#include "core/receive.h"
+#include "core/wait.h"
+#include "core/waiter.h"
 
 /* How long the goodbyes may take once everything else has gone out. */
 #define CLOSE_BYE_NS (2 * CLOCK_NS_PER_S)
@@ -72,7 +75,7 @@ static void close_cancel_detached(struct ibvx *ep)
 
 		if (!r || !r->detached || r->state != REQ_POSTED)
 			continue;
-		recv_unpost(ep, r);
+		match_unpost(ep, r);
 		complete_request(ep, r, -ECANCELED);
 	}
 }
@@ -124,7 +127,7 @@ static int close_drain(struct ibvx *ep)
 	if (ep->users > 0)
 		return error_set(-EBUSY, "rank %d finishes while %d of its threads are inside operations: let them return first", ep->rank,
 				 ep->users);
-	rc = progress_wait(ep, &w, close_drained, NULL,
+	rc = wait_until(ep, &w, close_drained, NULL,
 			settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS) * CLOCK_NS_PER_MS);
 	if (rc != -ETIMEDOUT)
 		return rc;
@@ -147,7 +150,7 @@ static void close_say_bye(struct ibvx *ep)
 		peer_flush(p);
 	}
 	/* past the first BYE there is no way back: who cannot take it learns from the star */
-	if (progress_wait(ep, &w, close_said_bye, NULL, CLOSE_BYE_NS) == -ETIMEDOUT)
+	if (wait_until(ep, &w, close_said_bye, NULL, CLOSE_BYE_NS) == -ETIMEDOUT)
 		log_info(&ep->log, "some ranks were too busy for a goodbye");
 	for (int i = 0; i < ep->transport_count; i++) {
 		if (ep->transports[i]->ops->leave)
@@ -226,7 +229,7 @@ void ibvx_abort(struct ibvx *ep)
 	ep->closing = true;
 	ep->aborted = true;
 	close_cut_off(ep);
-	progress_signal_all(ep);
+	waiter_signal_all(ep);
 	core_unlock(ep);
 	for (int i = 0; i < CLOSE_ABORT_LOOKS && inside > 0; i++) {
 		core_lock(ep);

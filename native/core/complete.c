@@ -6,13 +6,14 @@
 
 #include "base/error.h"
 #include "core/pin.h"
+#include "core/waiter.h"
 
 void complete_release_rkey(struct request *r)
 {
-	if (!r->exposed)
+	if (!r->rkey_packed)
 		return;
 	r->peer->transport->ops->release_rkey(r->peer->transport, r->peer->rank, request_handle(r));
-	r->exposed = false;
+	r->rkey_packed = false;
 }
 
 void complete_refused(const struct ibvx *ep, const struct request *r)
@@ -41,7 +42,7 @@ void complete_apart(struct ibvx *ep, struct request *r, int error)
 	}
 	if (!r->blocking)
 		list_append(&ep->finished, &r->finished);
-	progress_on_complete(ep, r);
+	waiter_on_complete(ep, r);
 }
 
 int complete_text(const struct ibvx *ep, const struct request *r)

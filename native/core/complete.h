@@ -7,7 +7,7 @@
  */
 #include "core/core.h"
 #include "core/pin.h"
-#include "core/progress.h"
+#include "core/waiter.h"
 
 /* The operation has ended: 0 or a negative errno.  Wakes whoever waits for it. */
 static inline void complete_request(struct ibvx *ep, struct request *r, int error);
@@ -42,14 +42,14 @@ static inline void complete_request(struct ibvx *ep, struct request *r, int erro
 		complete_refused(ep, r);
 		return;
 	}
-	if (error || r->pinnable || r->exposed || r->detached) {
+	if (error || r->pinnable || r->rkey_packed || r->detached) {
 		complete_apart(ep, r, error);
 		return;
 	}
 	atomic_store_explicit(&r->done, 1, memory_order_release);
 	if (!r->blocking)
 		list_append(&ep->finished, &r->finished);
-	progress_on_complete(ep, r);
+	waiter_on_complete(ep, r);
 }
 
 static inline int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status)

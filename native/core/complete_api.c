@@ -7,8 +7,10 @@
 #include "core/api.h"
 #include "core/complete.h"
 #include "core/pin.h"
-#include "core/recv.h"
+#include "core/pin_serve.h"
 #include "core/progress.h"
+#include "core/receive.h"
+#include "core/wait.h"
 #include "ibvx_pin.h"
 
 struct request *api_not_found(struct ibvx *ep, const struct request *r, ibvx_req req)
@@ -62,7 +64,7 @@ int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 	if (r) {
 		if (r->state != REQ_DONE)
 			progress_run(ep);
-		recv_end_hopeless(ep, r);
+		receive_end_hopeless(ep, r);
 		rc = 0;
 		if (r->state == REQ_DONE) {
 			rc = complete_consume(ep, r, status);
@@ -72,7 +74,7 @@ int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 	}
 	core_unlock(ep);
 	if (rc == 0)
-		progress_idle_test(ep);
+		wait_idle_test(ep);
 	return rc;
 }
 
@@ -116,7 +118,7 @@ static int api_any_mark(struct ibvx *ep, int count, const ibvx_req reqs[], struc
 			}
 			return -EINVAL;
 		}
-		recv_end_hopeless(ep, r);
+		receive_end_hopeless(ep, r);
 		r->waiter = w;
 		live++;
 	}
@@ -133,7 +135,7 @@ static int api_any(struct ibvx *ep, int count, const ibvx_req reqs[])
 	if (rc == 0)
 		rc = error_set(-ENOENT, "waitany over %d null requests", count);
 	if (rc > 0) {
-		rc = progress_wait(ep, &w, api_any_done, &a, -1);
+		rc = wait_until(ep, &w, api_any_done, &a, -1);
 		for (int i = 0; i < count; i++) {
 			struct request *r = request_find(&ep->requests, reqs[i]);
 
@@ -193,7 +195,7 @@ int ibvx_peek(struct ibvx *ep, ibvx_req *req)
 	core_lock(ep);
 	rc = api_check_open(ep);
 	if (rc == 0)
-		rc = progress_wait(ep, &w, api_peeked, &r, -1);
+		rc = wait_until(ep, &w, api_peeked, &r, -1);
 	if (rc == 0) {
 		list_remove(&r->finished);
 		*req = request_handle(r);
@@ -218,7 +220,7 @@ int ibvx_cancel(struct ibvx *ep, ibvx_req req)
 	else if (r->state != REQ_POSTED)
 		rc = error_set(-EBUSY, "the receive has matched already: wait for it");
 	if (rc == 0) {
-		recv_unpost(ep, r);
+		match_unpost(ep, r);
 		complete_request(ep, r, -ECANCELED);
 	}
 	core_unlock(ep);
@@ -239,7 +241,7 @@ int ibvx_request_free(struct ibvx *ep, ibvx_req *req)
 
 		r->message = NULL;
 		request_put(&ep->requests, r);
-		recv_discard(ep, u);
+		receive_discard(ep, u);
 		rc = 0;
 	} else {
 		r = api_find(ep, *req);

@@ -38,9 +38,9 @@ struct umsg {
 	uint32_t id;           /* the sender's request, for ACK, CTS, FIN */
 	bool sync;
 	bool rts;              /* a rendezvous */
-	bool pinnable;         /* WIRE_LEASE */
+	bool leasable;         /* WIRE_LEASE */
 	bool lost;             /* there was no memory for the payload: receiving it fails */
-	uint8_t desc_bytes;    /* rts: descriptors, in payload */
+	uint8_t rkey_bytes;    /* rts: of the packed rkey, in payload */
 	struct match_node node[MATCH_CLASSES]; /* those of the classes in use */
 	uint64_t payload[];
 };
@@ -102,7 +102,7 @@ struct peer {
 	char *why;             /* PEER_FAILED: the text */
 
 	uint64_t eager_out, eager_in, rndv_out, rndv_in, bytes_out, bytes_in;
-	uint64_t unexpected_in, stalls, emergencies, gets, puts, puts_in, streams_in, leased, leases_revoked;
+	uint64_t unexpected_in, stalls, emergencies, gets, puts, puts_in, pipelines_in, leased, leases_revoked;
 };
 
 /* One thread inside a blocking call. */
@@ -164,7 +164,7 @@ struct ibvx {
 	bool oversubscribed;       /* more ranks on this node than processors they may use */
 	uint64_t processors[16];   /* those that the ranks of this node may run on */
 	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */
-	pthread_t progress_thread;
+	pthread_t wait_thread;
 	bool progress_running;
 	struct waiter progress_waiter;
 

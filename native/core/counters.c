@@ -48,7 +48,7 @@ static void counters_peer(const struct peer *p, struct counters_out *o)
 	counters_add(o, "gets", p->gets);
 	counters_add(o, "puts", p->puts);
 	counters_add(o, "puts_in", p->puts_in);
-	counters_add(o, "pipelines_in", p->streams_in);
+	counters_add(o, "pipelines_in", p->pipelines_in);
 	counters_add(o, "leased_segments", p->leased);
 	counters_add(o, "leases_revoked", p->leases_revoked);
 	counters_add(o, "stalls", p->stalls);

@@ -7,11 +7,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "core/complete.h"
-#include "core/peer.h"
 #include "core/pin.h"
-#include "core/progress.h"
-#include "core/send.h"
+#include "core/waiter.h"
 
 /* Looks at the lease word between two looks at the clock. */
 #define LEASE_LOOKS 32
@@ -23,7 +20,7 @@ static const struct transport_lease *lease_ops(const struct peer *p)
 	return p->transport->ops->lease;
 }
 
-static bool lease_pays(const struct peer *p, size_t bytes)
+bool lease_pays(const struct peer *p, size_t bytes)
 {
 	return p->transport->ops->prefers_get(p->transport, p->rank, bytes);
 }
@@ -81,35 +78,25 @@ static int lease_offer(struct request *r, const char *at, size_t bytes)
 	return 0;
 }
 
-bool lease_push(struct ibvx *ep, struct request *r, const char *at)
+int64_t lease_push(struct ibvx *ep, struct request *r, const char *at)
 {
 	struct peer *p = r->peer;
 	size_t bytes = request_total(r) - r->at;
 	struct waiter *w = r->waiter;
 	int rc;
 
-	if (r->state != REQ_STREAMING || !r->leased || p->state != PEER_OPEN || p->error || !lease_pays(p, bytes))
-		return false;
 	if (bytes > LEASE_BYTES)
 		bytes = LEASE_BYTES;
 	if (lease_offer(r, at, bytes) < 0)
-		return false; /* the pipeline reports why */
-	progress_away(ep, w);
+		return 0; /* the pipeline reports why */
+	waiter_away(ep, w);
 	core_unlock(ep);
 	rc = lease_watch(ep, p);
 	core_lock(ep);
 	w->away = false;
 	p->leased += rc == 1;
 	p->leases_revoked += rc != 1;
-	if (r->state == REQ_STREAMING && rc == 1) {
-		r->at += bytes;
-		send_streamed(r);
-		return true;
-	}
-	if (r->state == REQ_STREAMING && rc < 0 && r->leased) /* otherwise another thread has taken in that CTS already */
-		send_await_cts(r);
-	r->leased = false;
-	return true;
+	return rc == 1 ? (int64_t)bytes : rc == 0 ? -ECANCELED : rc;
 }
 
 void lease_note(struct request *r, const void *desc, size_t bytes)
@@ -123,38 +110,11 @@ void lease_note(struct request *r, const void *desc, size_t bytes)
 
 void lease_forget(struct request *r)
 {
-	if (r->leased && r->pin)
+	if (r->pin)
 		r->pin->lease_bytes = 0;
 }
 
-/* The claimed segment was copied, or not (err). */
-static void lease_settle(struct ibvx *ep, struct request *r, struct peer *p, const void *desc, size_t bytes, int err)
-{
-	bool filling = r->state == REQ_FILLING; /* false: r has ended meanwhile, perhaps with another peer as its cause */
-
-	if (lease_ops(p)->settle(p->transport, p->rank, desc, err == 0 && filling)) {
-		r->at += bytes;
-		r->bounce_at = r->at;
-		r->bounce_end = r->at;
-		p->leased++;
-		if (r->at == request_total(r)) {
-			p->bytes_in += r->at;
-			complete_request(ep, r, 0);
-		}
-		return;
-	}
-	if (err) {
-		log_info(&ep->log, "a leased segment of rank %d could not be read (%s): the message goes another way",
-			 p->rank, error_text());
-		p->no_get = p->no_get || err == -EPERM || err == -ENOSYS;
-	}
-	if (filling) { /* again, as a pipeline */
-		r->leased = false;
-		peer_queue_control(r, WIRE_CTS);
-	}
-}
-
-bool lease_pull(struct ibvx *ep, struct request *r, char *at)
+int64_t lease_pull(struct ibvx *ep, struct request *r, char *at)
 {
 	struct ibvx_pin *pin = r->pin;
 	size_t bytes = pin->lease_bytes;
@@ -163,18 +123,26 @@ bool lease_pull(struct ibvx *ep, struct request *r, char *at)
 	int rc;
 
 	if (bytes == 0 || r->bounce_at != r->bounce_end)
-		return false; /* earlier bytes first */
+		return 0; /* earlier bytes first */
 	pin->lease_bytes = 0;
 	memcpy(desc, pin->lease, sizeof(desc));
 	at += r->at;
-	if (r->state != REQ_FILLING || p->state != PEER_OPEN)
-		return false;
-	if (lease_ops(p)->claim(p->transport, p->rank, desc) < 0)
-		return false;
+	if (r->state != REQ_FILLING || p->state != PEER_OPEN || lease_ops(p)->claim(p->transport, p->rank, desc) < 0)
+		return 0;
 	core_unlock(ep);
 	rc = lease_ops(p)->copy(p->transport, p->rank, desc, at, bytes);
 	core_lock(ep);
 	pin->wanted = false; /* nothing else comes for r before this is settled */
-	lease_settle(ep, r, p, desc, bytes, rc);
-	return true;
+	/* r may have ended meanwhile, perhaps with another peer as its cause */
+	if (lease_ops(p)->settle(p->transport, p->rank, desc, rc == 0 && r->state == REQ_FILLING)) {
+		p->leased++;
+		return (int64_t)bytes;
+	}
+	if (rc < 0) {
+		log_info(&ep->log, "a leased segment of rank %d could not be read (%s): the message goes another way",
+			 p->rank, error_text());
+		p->no_get = p->no_get || rc == -EPERM || rc == -ENOSYS;
+		return rc;
+	}
+	return -ECANCELED;
 }

@@ -8,9 +8,11 @@
 #include "base/error.h"
 #include "core/core.h"
 #include "core/lifecycle.h"
+#include "core/failure.h"
 #include "core/monitor.h"
 #include "core/peer.h"
 #include "core/progress.h"
+#include "core/wait.h"
 
 #define LIFE_ADDRESS_MAX 2048u
 /* Polls that empty what a rank has left behind before its end is believed. */

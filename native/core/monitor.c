@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "core/progress.h"
+#include "core/wait.h"
+#include "core/waiter.h"
 
 struct watch {
 	struct watch *next;
@@ -66,7 +68,7 @@ static void monitor_event(struct monitor *m, struct watch *w, bool last)
 	if (w->fd >= 0) {
 		w->fn(w->arg);
 		progress_run(ep);
-		progress_wake(ep);
+		waiter_wake(ep);
 	}
 	if (last)
 		monitor_free_list(&m->removed);
@@ -93,7 +95,7 @@ static void *monitor_main(void *arg)
 
 int monitor_start(struct monitor *m)
 {
-	int rc = progress_thread(&m->thread, monitor_main, m);
+	int rc = wait_thread(&m->thread, monitor_main, m);
 
 	m->running = rc == 0;
 	return rc;

@@ -8,15 +8,17 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "core/core.h"
+#include "core/dispatch.h"
+#include "core/eager.h"
 #include "core/flow_control.h"
-#include "core/pin.h"
+#include "core/lease.h"
 #include "core/monitor.h"
 #include "core/peer.h"
-#include "core/recv.h"
+#include "core/pin.h"
+#include "core/receive.h"
+#include "core/rendezvous.h"
 #include "core/send.h"
-#include "core/send.h"
-#include "core/progress.h"
-#include "core/lease.h"
+#include "core/wait.h"
 
 #define OPEN_ADDRESS_MAX 1024u
 #define OPEN_PROCESSORS_MAX 1024
@@ -94,7 +96,7 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		.job_id = ep->job_id,
 		.settings = ep->settings,
 		.log = &ep->log,
-		.sink = {ep, recv_on_packet, recv_on_get, send_on_put, recv_on_down},
+		.sink = {ep, dispatch_packet, rendezvous_on_get, rendezvous_on_put, dispatch_down},
 		.watch = {ep->monitor, monitor_add, monitor_remove},
 		.wakeups = &ep->wakeups,
 		.test = cfg->test,
@@ -310,7 +312,7 @@ int core_attached(struct ibvx *ep)
 					 settings_text(ep->settings, SETTING_TRANSPORTS), r);
 		}
 		p->payload_max = p->transport->ops->payload_max(p->transport, r);
-		send_attach(p);
+		eager_attach(p);
 		local += p->same_node;
 	}
 	core_unlock(ep);
@@ -320,16 +322,16 @@ int core_attached(struct ibvx *ep)
 		if (rc < 0)
 			return rc;
 	}
-	return progress_open(ep, local);
+	return wait_open(ep, local);
 }
 
 void core_free(struct ibvx *ep)
 {
 	if (!ep)
 		return;
-	progress_close(ep);
+	wait_close(ep);
 	monitor_stop(ep->monitor);
-	recv_free_all(ep);
+	receive_free_all(ep);
 	pin_close(ep);
 	for (int i = ep->transport_count - 1; i >= 0; i--)
 		ep->transports[i]->ops->close(ep->transports[i]);

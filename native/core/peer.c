@@ -9,11 +9,8 @@
 
 #include "base/error.h"
 #include "core/complete.h"
-#include "core/flow_control.h"
 #include "core/pin.h"
-#include "core/recv.h"
-#include "core/send.h"
-#include "core/progress.h"
+#include "core/waiter.h"
 
 /* Packets that one flush sends at most, so that the lock is not held for long. */
 #define PEER_FLUSH_MAX 16
@@ -47,7 +44,7 @@ void peer_busy(struct peer *p)
 	atomic_fetch_add_explicit(&p->ep->busy_count, 1, memory_order_relaxed);
 }
 
-static void peer_not_busy(struct peer *p)
+void peer_not_busy(struct peer *p)
 {
 	if (list_empty(&p->busy))
 		return;
@@ -81,7 +78,7 @@ int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from
 static int peer_emit_control(struct request *r, enum wire_kind kind)
 {
 	if (kind == WIRE_CTS)
-		return recv_emit_cts(r);
+		return r->emit(r);
 	return peer_bare(r->peer, kind, &(struct wire_ctl){.id = r->remote, .from = request_wire_id(r)});
 }
 
@@ -139,7 +136,8 @@ static int peer_flush_controls(struct peer *p, int *sent)
 static int peer_flush_sends(struct peer *p, int *sent)
 {
 	while (!list_empty(&p->sends) && *sent < PEER_FLUSH_MAX) {
-		int rc = send_emit(LIST_ITEM(p->sends.next, struct request, link));
+		struct request *r = LIST_ITEM(p->sends.next, struct request, link);
+		int rc = r->emit(r);
 
 		if (rc == -ENOBUFS) { /* no credit: envelopes wait, the rest goes on */
 			if (p->stalled_sent)
@@ -164,7 +162,7 @@ static int peer_flush_streams(struct peer *p, int *sent)
 
 	while (!list_empty(&p->streams) && *sent < PEER_FLUSH_MAX) {
 		struct request *r = LIST_ITEM(p->streams.next, struct request, link);
-		int rc = r == absent || (lent && pin_zero_copy(r)) ? PIN_ABSENT : send_stream(r);
+		int rc = r == absent || (lent && pin_zero_copy(r)) ? PIN_ABSENT : r->emit(r);
 
 		if (r == absent || (rc < 0 && rc != PIN_ABSENT))
 			return rc;
@@ -222,7 +220,7 @@ void peer_set_error(struct peer *p, int code)
 	free(p->why);
 	p->why = strdup(error_text());
 	peer_busy(p);
-	progress_wake(p->ep);
+	waiter_wake(p->ep);
 }
 
 int peer_flush(struct peer *p)
@@ -283,153 +281,50 @@ int peer_why_not(const struct peer *p)
 	return -EINVAL;
 }
 
-/* Does the end of p (code) end r too? */
-static bool peer_concerns(const struct peer *p, const struct request *r, int code)
+/* A wildcard receive that finds nothing must learn of every death once, and must not wait
+ * when nobody is left to send. */
+static struct peer *peer_ended_any(struct ibvx *ep)
 {
-	if (r->state == REQ_DONE || r->state == REQ_FREE)
-		return false;
-	if (code != -EPIPE && p->ep->fault_job)
-		return r->state != REQ_MESSAGE;
-	if (r->state == REQ_POSTED && r->source == IBVX_ANY_SOURCE)
-		return code != -EPIPE || (p->ep->open_peers == 0 && (r->blocking || r->waiter));
-	if (r->state == REQ_POSTED)
-		return r->source == p->rank;
-	if (r->state == REQ_MESSAGE)
-		return false; /* decided when it is received */
-	return r->peer == p;
-}
-
-/* Every request that the end of p ends, through the same door as success. */
-static void peer_end_requests(struct peer *p, int code)
-{
-	struct ibvx *ep = p->ep;
-	uint32_t slots = ep->requests.chunk_count * REQUEST_CHUNK;
-
-	for (uint32_t i = 0; i < slots; i++) {
-		struct request *r = request_at(&ep->requests, i);
-
-		if (!r)
-			continue;
-		if (r->pending_control && r->peer == p) {
-			list_remove(&r->link);
-			r->pending_control = 0;
-			complete_released(ep, r);
-			if (r->state == REQ_FREE)
-				continue;
-		}
-		if (!peer_concerns(p, r, code))
-			continue;
-		if (r->state == REQ_POSTED)
-			recv_unpost(ep, r);
-		if (r->state == REQ_GETTING || r->state == REQ_PUTTING)
-			r->peer->transport->ops->cancel(r->peer->transport, r->peer->rank, request_handle(r));
-		if (r->peer && r->peer->inflow_request == r) {
-			r->peer->inflow = INFLOW_DROP;
-			r->peer->inflow_request = NULL;
-		}
-		list_remove(&r->link);
-		r->pending_control = 0;
-		complete_release_rkey(r); /* its memory is known to its own peer's transport, p is only to blame */
-		if (r->kind == REQ_RECV)
-			r->peer = p;
-		complete_request(ep, r, code);
+	if (ep->failed_rank < 0 && (ep->open_peers > 0 || ep->size == 1))
+		return NULL;
+	for (int r = 0; r < ep->size; r++) {
+		if (ep->peers[r].state == PEER_FAILED && !ep->peers[r].reported)
+			return &ep->peers[r];
 	}
-}
-
-static void peer_gone(struct peer *p, enum peer_state state)
-{
-	if (p->state == PEER_OPEN && p->rank != p->ep->rank)
-		p->ep->open_peers--;
-	p->state = state;
-	flow_stalled(p, false);
-	p->pending_credit = 0;
-	p->pending_emergency = false;
-	p->pending_stalled = false;
-	p->pending_bye = false;
-	peer_not_busy(p);
-}
-
-void peer_on_bye(struct peer *p)
-{
-	if (p->state != PEER_OPEN)
-		return;
-	log_debug(&p->ep->log, "rank %d has finished", p->rank);
-	peer_gone(p, PEER_CLOSED);
-	peer_end_requests(p, -EPIPE);
-	progress_signal_all(p->ep);
-}
-
-void peer_left(struct peer *p)
-{
-	const struct transport *t = p->transport;
-
-	p->left = true;
-	/* the star is another way than that of the messages, and may be faster */
-	if (p->state != PEER_OPEN || !t || !t->ops->awaits || !t->ops->awaits(t, p->rank))
-		peer_on_bye(p);
-}
-
-/* The first death that this rank learns of: if we end because of it, others should name it. */
-static void peer_blame(const struct peer *p)
-{
-	struct ibvx *ep = p->ep;
-
-	ep->failed_rank = p->rank;
-	for (int i = 0; i < ep->transport_count; i++) {
-		if (ep->transports[i]->ops->blame)
-			ep->transports[i]->ops->blame(ep->transports[i], p->rank);
+	if (ep->open_peers > 0)
+		return NULL;
+	for (int r = 0; r < ep->size; r++) {
+		if (ep->peers[r].state != PEER_OPEN)
+			return &ep->peers[r];
 	}
+	return NULL;
 }
 
-void peer_fail(struct peer *p, int code, const char *why)
+/* The peer whose end forbids this receive or probe to wait, or NULL. */
+static struct peer *peer_ended_source_slow(struct ibvx *ep, int source)
 {
-	struct ibvx *ep = p->ep;
-
-	if (p->state != PEER_OPEN || p->rank == ep->rank)
-		return;
-	log_warn(&ep->log, "rank %d failed: %s", p->rank, why);
-	if (why != p->why) {
-		free(p->why);
-		p->why = strdup(why);
-	}
-	p->fail_code = code;
-	if (ep->failed_rank < 0)
-		peer_blame(p);
-	peer_gone(p, PEER_FAILED);
-	p->transport->ops->forget(p->transport, p->rank);
-	/* the end of a process shows in the star by itself, a dead link does not: who only waits has to be told */
-	if (ep->fault_job && code != -ECONNRESET && ep->bootstrap)
-		bootstrap_report_lost(ep->bootstrap, p->rank, why);
-	peer_end_requests(p, code);
-	progress_signal_all(ep);
+	if (ep->fault_job && ep->failed_rank >= 0)
+		return &ep->peers[ep->failed_rank];
+	if (source == IBVX_ANY_SOURCE)
+		return peer_ended_any(ep);
+	return ep->peers[source].state == PEER_OPEN ? NULL : &ep->peers[source];
 }
 
-void peer_died(struct peer *p, const char *why)
+struct peer *peer_ended_source(struct ibvx *ep, int source)
 {
-	struct ibvx *ep = p->ep;
-	char first[160];
-
-	for (int i = 0; p->state == PEER_OPEN && i < ep->transport_count; i++) {
-		const struct transport *t = ep->transports[i];
-		int cause = t->ops->cause ? t->ops->cause(t, p->rank) : -1;
-
-		if (cause < 0 || cause == p->rank)
-			continue;
-		snprintf(first, sizeof(first), "rank %d died, and rank %d gave up because of it", cause, p->rank);
-		peer_fail(&ep->peers[cause], -ECONNRESET, first);
-	}
-	peer_fail(p, -ECONNRESET, why);
+	if (source != IBVX_ANY_SOURCE && ep->peers[source].state == PEER_OPEN && ep->failed_rank < 0)
+		return NULL;
+	return peer_ended_source_slow(ep, source);
 }
 
 void peer_broken(struct peer *p, const char *fmt, ...)
 {
-	char what[200], why[320];
+	char what[200];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	snprintf(why, sizeof(why), "rank %d broke the protocol (%s): do all ranks run the same version of ibvdev?",
-		 p->rank, what);
-	peer_fail(p, -EPROTO, why);
+	error_set(-EPROTO, "rank %d broke the protocol (%s): do all ranks run the same version of ibvdev?", p->rank, what);
+	peer_set_error(p, -EPROTO);
 }

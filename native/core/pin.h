@@ -2,7 +2,7 @@
 #ifndef IBVX_CORE_PIN_H
 #define IBVX_CORE_PIN_H
 /*
- * heap: requests whose memory moves (ibvx_pin.h; PROTOCOL.md section 10).
+ * pin: requests whose memory must be pinned to have an address (ibvx_pin.h; PROTOCOL.md section 10).
  *
  * The memory of such a request is in reach (pin_address() is not NULL) only while the thread that waits for it has its
  * region open *and* holds the core's lock.  Whoever else has something for it stages it, or leaves it, and wakes that thread.
@@ -12,12 +12,6 @@
 
 #include "core/core.h"
 #include "ibvx_pin.h"
-
-/* Most bytes that one region moves through a ring before it is closed, as many as one holds by default: a copy of some ten microseconds
- * (measured: ARCHITECTURE.md). */
-#define PIN_REGION_BYTES (256u << 10)
-/* Packets that a region takes in of each peer, at most. */
-#define PIN_REGION_PACKETS 4
 
 static inline char *pin_address(const struct request *r)
 {
@@ -52,6 +46,9 @@ void pin_close(struct ibvx *ep);
 /* There is room for a piece of r, a send whose memory is out of reach: its owner is to come. PIN_ABSENT */
 int pin_want(struct request *r);
 
+/* Wakes the thread that is to serve r. */
+void pin_call(struct request *r);
+
 /* There is something to do for the thread that waits for r, or for any of the layer above if r's memory is lent. */
 void pin_call_owner(struct request *r);
 
@@ -70,24 +67,5 @@ char *pin_bounce(struct request *r);
 
 /* In reach from here on, at this address; or no longer (NULL). */
 void pin_set_address(struct request *r, void *at);
-
-/* A region that is about to be closed has been open for this time. */
-void pin_count_region(struct ibvx *ep, int64_t ns);
-
-/* Opens a region of r, moves a piece, closes it; releases the lock meanwhile.  False: there was no region. */
-bool pin_serve(struct ibvx *ep, struct request *r);
-
-/* Serves lent memory for which there is room, for a call that does not wait; releases the lock meanwhile if there is any. */
-void pin_serve_zero_copy_now(struct ibvx *ep);
-
-static inline void pin_serve_zero_copy(struct ibvx *ep)
-{
-	if (!list_empty(&ep->wanting))
-		pin_serve_zero_copy_now(ep);
-}
-
-/* A waiter's turn: serves the request that w waits for, or one whose memory is lent, if that could be used now.  Releases the
- * lock meanwhile.  False: nothing was done. */
-bool pin_turn(struct ibvx *ep, struct waiter *w);
 
 #endif

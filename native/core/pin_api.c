@@ -9,12 +9,17 @@
 #include "base/error.h"
 #include "core/api.h"
 #include "core/complete.h"
+#include "core/eager.h"
 #include "core/flow_control.h"
-#include "core/pin.h"
+#include "core/match.h"
 #include "core/peer.h"
-#include "core/recv.h"
-#include "core/send.h"
+#include "core/pin.h"
+#include "core/pin_serve.h"
 #include "core/progress.h"
+#include "core/receive.h"
+#include "core/send.h"
+#include "core/wait.h"
+#include "core/waiter.h"
 
 /* Regions that the start of a send from lent memory opens: an eager message has gone by then, if there was room. */
 #define PIN_START_TURNS 4
@@ -26,7 +31,7 @@ static int pin_await(struct ibvx *ep, struct request *r, struct ibvx_pin *heap)
 	struct waiter w = {.moving = lent || (heap && r->pinnable) ? r : NULL};
 	int rc;
 
-	recv_end_hopeless(ep, r);
+	receive_end_hopeless(ep, r);
 	if (r->state == REQ_DONE) {
 		if (!lent)
 			r->pin = NULL;
@@ -35,7 +40,7 @@ static int pin_await(struct ibvx *ep, struct request *r, struct ibvx_pin *heap)
 	r->waiter = &w;
 	if (!lent)
 		r->pin = w.moving ? heap : NULL;
-	rc = progress_wait(ep, &w, api_request_done, r, -1);
+	rc = wait_until(ep, &w, api_request_done, r, -1);
 	r->waiter = NULL;
 	if (!lent)
 		r->pin = NULL;
@@ -160,7 +165,7 @@ static void pin_start_zero_copy(struct ibvx *ep, struct request *r)
 	for (int n = 0; n < PIN_START_TURNS && r->state != REQ_DONE && r->pin->wanted; n++)
 		pin_serve(ep, r);
 	if (!list_empty(&ep->wanting))
-		progress_call_any(ep);
+		waiter_call_any(ep);
 }
 
 int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
@@ -249,7 +254,7 @@ static int pin_check_want(const struct ibvx *ep, const struct ibvx_want *want)
 static struct request *pin_new_recv(struct ibvx *ep, const struct ibvx_want *want)
 {
 	struct ibvx_rbuf buf = {.base = want->base, .capacity_bytes = want->capacity_bytes};
-	struct request *r = recv_new(ep, &buf, want->source, want->tag, want->context);
+	struct request *r = receive_new(ep, &buf, want->source, want->tag, want->context);
 
 	if (!r)
 		return NULL;
@@ -271,7 +276,7 @@ static void *pin_enter_early(struct ibvx *ep, struct ibvx_pin *heap, const struc
 	if (!heap || want->base)
 		return NULL;
 	if (!u)
-		u = recv_peek(ep, want->source, want->tag, want->context);
+		u = match_peek(ep, want->source, want->tag, want->context);
 	if (!u || u->at == 0)
 		return NULL;
 	ep->users++; /* an abort waits for us */
@@ -286,7 +291,7 @@ static void pin_leave_early(struct ibvx *ep, struct ibvx_pin *heap, void *at, in
 {
 	if (!at)
 		return;
-	pin_count_region(ep, clock_now_ns() - begin_ns);
+	pin_count(ep, clock_now_ns() - begin_ns);
 	ep->users++;
 	core_unlock(ep);
 	heap->leave(heap, at);
@@ -303,7 +308,7 @@ static int pin_post(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_wa
 
 	if (!r) {
 		if (message)
-			recv_discard(ep, message);
+			receive_discard(ep, message);
 		return rc ? rc : -ENOMEM;
 	}
 	*out = r;
@@ -312,9 +317,9 @@ static int pin_post(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_wa
 	if (at)
 		pin_set_address(r, at);
 	if (message)
-		recv_extracted(ep, r, message);
+		receive_extracted(ep, r, message);
 	else
-		recv_post(ep, r);
+		receive_post(ep, r);
 	if (at)
 		pin_set_address(r, NULL);
 	return 0;
@@ -388,7 +393,7 @@ int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req)
 	}
 	if (rc == 0) {
 		*req = request_handle(r);
-		recv_post(ep, r);
+		receive_post(ep, r);
 	}
 	core_unlock(ep);
 	return rc;
@@ -446,7 +451,7 @@ int ibvx_pin_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *heap, struct 
 	if (r) {
 		if (r->state != REQ_DONE)
 			progress_run(ep);
-		recv_end_hopeless(ep, r);
+		receive_end_hopeless(ep, r);
 		rc = 0;
 		if (r->state == REQ_DONE) {
 			rc = pin_consume(ep, r, heap, status);
@@ -456,6 +461,6 @@ int ibvx_pin_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *heap, struct 
 	}
 	pin_unlock(ep);
 	if (rc == 0)
-		progress_idle_test(ep);
+		wait_idle_test(ep);
 	return rc;
 }

@@ -53,6 +53,9 @@ enum req_state {
 	REQ_STATE_COUNT
 };
 
+/* How a rendezvous moves its bytes: rendezvous.h has the table, in this order. */
+enum rndv_scheme { RNDV_GET, RNDV_LEASED_GET, RNDV_PUT, RNDV_PIPELINE, RNDV_SCHEME_COUNT };
+
 enum req_kind { REQ_SEND, REQ_RECV, REQ_PROBED };
 
 struct request {
@@ -68,15 +71,16 @@ struct request {
 	bool blocking;     /* not shown to peek, consumed by the call that made it */
 	bool detached;     /* given up by its owner: free it when done */
 	bool consumed;     /* the owner has its status, but a control packet is still owed */
-	bool exposed;      /* the transport holds something for this memory */
+	bool rkey_packed;  /* the peer may have access to the memory: release the rkey */
 	bool split;        /* receive: the body goes to memory of ours */
-	bool wants_put;    /* receive: the CTS that it pending_control offers its memory */
 	bool pinnable;         /* the memory moves, or there is none: base is NULL but inside a region (heap.h) */
 	bool lost;         /* receive: there was no memory for the stage */
-	bool leased;      /* heap: both sides wait for it with their memory at hand: windows are opened (window.h) */
+	uint8_t scheme;    /* enum rndv_scheme, once a rendezvous has matched */
 	bool served;       /* heap: a thread is opening a region of it, or has one open: the slot stays */
 	uint8_t pending_control;      /* enum wire_kind of the control packet that this request pending_control, or 0 */
 
+	/* what peer_flush() calls while r is in a queue of its peer: sends its next packet. 0, or a negative errno */
+	int (*emit)(struct request *r);
 	struct peer *peer; /* send: destination; receive: once matched, the sender */
 	struct waiter *waiter;
 	/* the memory: send: two segments; receive: segment 0 (and 1 if split) */
@@ -141,12 +145,11 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->blocking = false;
 	r->detached = false;
 	r->consumed = false;
-	r->exposed = false;
+	r->rkey_packed = false;
 	r->split = false;
-	r->wants_put = false;
 	r->pinnable = false;
 	r->lost = false;
-	r->leased = false;
+	r->scheme = 0;
 	r->served = false;
 	r->pending_control = 0;
 	r->peer = NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/progress.h"
+#include "core/waiter.h"
 
 struct world_config timed(uint64_t seed)
 {
@@ -98,7 +98,7 @@ void call_dies(struct world_config cfg, uint64_t seed, size_t bytes, unsigned af
 		assert_non_null(strstr(mine.text, "rank 1"));
 	core_lock(w.ep[1]);
 	w.ep[1]->aborted = true; /* its own thread is to let go, too */
-	progress_signal_all(w.ep[1]);
+	waiter_signal_all(w.ep[1]);
 	core_unlock(w.ep[1]);
 	(void)ended(&other);
 	ibvx_abort(w.ep[1]);

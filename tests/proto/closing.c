@@ -6,8 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/peer.h"
+#include "core/failure.h"
 #include "core/progress.h"
+#include "core/wait.h"
 
 #define BIG 60000
 
