@@ -4,8 +4,9 @@
 All hosts are this machine; fake_ssh.py stands for ssh and for the network.
 """
 import os
-
+import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,12 @@ import time
 
 import support
 from support import HERE, LauncherTest, alive, main, read, wait_for
+
+
+def setUpModule():
+    global CLASSES
+    CLASSES = support.compile_java("Ring.java")
+
 
 FAKE_SSH = os.path.join(HERE, "fake_ssh.py")
 PMI_CLIENT = os.path.join(HERE, "pmi_client.py")
@@ -287,6 +294,116 @@ class Ends(Cluster):
     def test_children_end_with_the_job(self):
         out, _ = self.succeed(*self.on("a", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; exit 0"))
         self.assertFalse(alive(int(out)))
+
+
+class Staged(Cluster):
+    def test_files_are_copied_and_removed(self):
+        os.mkdir(self.path("my programs"))
+        program = self.path("my programs", "prog ram")
+        with open(program, "w", encoding="ascii") as f:
+            f.write('#!/bin/sh\nmv "$2" "$2.moved" 2>/dev/null; sleep 0.2; echo "$0 $1"; ls -l "$0"\n')
+        os.chmod(program, 0o751)
+        out, _ = self.succeed("--hosts", "a,b,c", "--fan-out", 1, "--stage", "-wdir", "/no/such", "--exec", program, "{rank}",
+                              program)
+        self.assertEqual(sorted(re.findall(r"(?m)/0/prog ram (\d)$", out)), ["0", "1", "2"])
+        folders = set(re.findall(r"(?m)^(/.*)/0/prog ram \d$", out))
+        self.assertEqual(len(folders), 3)
+        self.assertEqual(out.count("-rwxr-x--x"), 3)
+        self.assertFalse(any(os.path.exists(f) for f in folders))
+        self.assert_gone(self.agents())
+
+    def test_much_is_copied(self):
+        """More than the window of pieces that may be under way."""
+        with open(self.path("data.jar"), "wb") as f:
+            f.write(os.urandom(1 << 20) * 12)
+        with open(self.path("prog"), "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\nexit 0\n")
+        os.chmod(self.path("prog"), 0o755)
+        os.mkdir(self.path("bin"))
+        java = self.path("bin", "java")
+        with open(java, "w", encoding="ascii") as f:
+            f.write('#!/bin/sh\nfor w in "$@"; do case $w in *data.jar*) echo "$w" | tr : "\\n" | grep data.jar | '
+                    'xargs -d "\\n" cksum;; esac; done\n')
+        os.chmod(java, 0o755)
+        with open(self.path("release"), "w", encoding="ascii") as f:
+            f.write('JAVA_VERSION="17"\n')
+        out, _ = self.succeed("--hosts", "a,b", "--stage", "--java", java, "-cp", self.path("data.jar"), "X")
+        sums = {line.split()[0] for line in out.splitlines()}
+        expected = subprocess.run(["cksum", self.path("data.jar")], capture_output=True, text=True, check=True).stdout
+        self.assertEqual((len(out.splitlines()), sums), (2, {expected.split()[0]}))
+        self.assertNotIn(self.path("data.jar"), out)
+        self.assert_gone(self.agents())
+
+    def test_killed_launcher_leaves_no_file(self):
+        program = self.path("prog")
+        with open(program, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\n" + SLEEPER.replace('"$2/pid.$1"', '"$2/pid.$1"') + "\n")
+        os.chmod(program, 0o755)
+        job = self.start("--hosts", "a,b", "--stage", "--exec", program, "{rank}", self.folder)
+        wait_for(lambda: all(read(self.path("pid.%d" % r)) for r in range(2)), "all ranks run")
+        self.assertTrue(os.listdir(self.tmpdir))
+        pids = [int(read(self.path("%s.%d" % (what, r)))) for r in range(2) for what in ("pid", "child")]
+        job.kill()
+        for pid in pids + self.agents():
+            wait_for(lambda: not alive(pid), "process %d is gone" % pid)
+        self.assert_nothing_left()
+
+
+class Programs(Cluster):
+    """Java and C over PMI: the conf "auto"."""
+
+    def ring(self, *words, rounds=1):
+        out, err = self.succeed("--hosts", "a:2,b:2", "--timeout", 80, *words, "-cp", CLASSES, "Ring", "rounds", rounds)
+        self.assertEqual(err, "")
+        self.assertEqual(sorted(out.splitlines()), sorted(["rank %d of 4 sum 10" % r for r in range(4)] * rounds))
+        self.assert_gone(self.agents())
+
+    def test_mpj(self):
+        self.ring(rounds=3)
+        self.ring("--stage", "--bind", "core")
+
+    def test_a_dead_rank_is_named_by_the_others(self):
+        job = self.start("--hosts", "a:2,b:2", "-l", "--grace", 30, "-cp", CLASSES, "Ring", "hang", self.path("pid."))
+        wait_for(lambda: all(read(self.path("pid.%d" % r)).endswith("\n") for r in range(4)), "all ranks wait")
+        os.kill(int(read(self.path("pid.2"))), signal.SIGKILL)
+        status, _, err = self.finish(job)
+        self.assertEqual(status, 137, err)
+        for survivor in (0, 1, 3):
+            text = "\n".join(x for x in err.splitlines() if x.startswith("[%d] " % survivor))
+            self.assertRegex(text, r"Exception.*rank 2\b", err)
+
+    def test_threads_are_dumped(self):
+        status, out, err = self.run_job("--hosts", "a,b", "--timeout", 6, "--dump", "-l", "-cp", CLASSES, "Ring", "hang",
+                                        self.path("pid."))
+        self.assertEqual(status, 124, err)
+        for r in range(2):
+            self.assertIn("[%d] Full thread dump" % r, out)
+
+    def test_an_mpi_program_in_c(self):
+        mpicc = shutil.which("mpicc.mpich")
+        if not mpicc or subprocess.run([mpicc, "-E", "-x", "c", "-"], input="#include <mpi.h>\n", text=True, check=False,
+                                       capture_output=True).returncode:
+            self.skipTest("no mpicc.mpich with mpi.h (Debian package libmpich-dev)")
+        with open(self.path("hello.c"), "w", encoding="ascii") as f:
+            f.write("""
+#include <mpi.h>
+#include <stdio.h>
+int main(void)
+{
+	int rank, size, sum;
+	MPI_Init(0, 0);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	printf("rank %d of %d sum %d\\n", rank, size, sum);
+	MPI_Finalize();
+}
+""")
+        subprocess.run([mpicc, self.path("hello.c"), "-o", self.path("hello")], check=True)
+        for more in ((), ("--map-by", "node")):
+            out, _ = self.succeed("--hosts", "localhost:2,127.0.0.1:2", "--timeout", 60, *more, "--exec", self.path("hello"),
+                                  env={"IBVRUN_AGENT": ""})
+            self.assertEqual(sorted(out.splitlines()), ["rank %d of 4 sum 6" % r for r in range(4)])
 
 
 class Deaths(Cluster):

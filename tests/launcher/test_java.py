@@ -42,6 +42,15 @@ class Java(LauncherTest):
         self.assertEqual(sorted(out.splitlines()),
                          ["[0] a=b c", "[0] file=f.0.2", "[1] a=b c", "[1] file=f.1.2"])
 
+    def test_the_limits_of_a_jvm(self):
+        script = "-XX:+PrintFlagsFinal"
+        for np, options, percentage, said in ((2, [], "25.0", False), (5, [], "16.0", True), (5, ["-Xmx64m"], "25.0", False),
+                                              (5, ["-XX:MaxRAMPercentage=7"], "7.0", True)):
+            with self.subTest(np=np, options=options):
+                out, err = self.probe("properties", np=np, options=["-l", "-v", script] + options)
+                self.assertEqual(len(re.findall(r"(?m) MaxRAMPercentage +=? %s0* " % re.escape(percentage), out)), np)
+                self.assertEqual("each JVM gets -XX:MaxRAMPercentage=" in err, said, err)
+
     def test_class_path_means_the_calling_folder(self):
         os.mkdir(self.path("elsewhere"))
         os.symlink(CLASSES, self.path("cl"))

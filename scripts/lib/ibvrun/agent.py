@@ -15,6 +15,7 @@ import time
 
 from . import bootstrap, keeper
 from .branch import END_S, Branch
+from .errors import STATUS_NOT_RUN
 from .ranks import Ranks
 from .wire import ALL, MAGIC, TICK_S, Kind, Link, pack, unpack
 
@@ -95,13 +96,24 @@ class Agent:
         self._ranks = Ranks(self._selector, self._send, len(spec["below"]))
 
     def _do_plan(self, body):
-        self._ranks.start(unpack(body), self._stage and self._stage.finish())
+        try:
+            folder = self._stage and self._stage.finish()
+        except (OSError, tarfile.TarError) as e:
+            self._send(Kind.FAILED, pack(["unpacking what was staged: %s; is there room in %s?"
+                                          % (e, tempfile.gettempdir()), STATUS_NOT_RUN]))
+            return
+        self._ranks.start(unpack(body), folder)
 
     def _do_stage(self, body):
-        if self._stage is None:
-            self._stage = Stage()
-            self._remember("folder", self._stage.folder)
-        self._stage.add(body)
+        try:
+            if self._stage is None:
+                self._stage = Stage()
+                self._remember("folder", self._stage.folder)
+            self._stage.add(body)
+        except OSError as e:
+            self._send(Kind.FAILED, pack(["storing what is staged in %s: %s; is there room?"
+                                          % (tempfile.gettempdir(), e.strerror), STATUS_NOT_RUN]))
+            return
         self._send(Kind.STAGED, len(body).to_bytes(4, "big"))
 
     def _do_signal(self, body):
@@ -196,6 +208,7 @@ class Stage:
         if self._archive:
             self._archive.seek(0)
             with tarfile.open(fileobj=self._archive, mode="r:") as archive:
+                archive.extraction_filter = lambda member, path: member  # it is ours: modes as they are
                 archive.extractall(self.folder)
             self._archive.close()
             os.unlink(self._archive.name)

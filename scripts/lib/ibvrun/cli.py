@@ -5,7 +5,7 @@ import shlex
 import shutil
 import sys
 
-from . import bootstrap, devices, hosts, jvm, options, pmi
+from . import bootstrap, devices, engine, hosts, jvm, options, pmi
 from .conf import LOOPBACK, Job, Ports, remove_leftovers
 from .crew import LocalCrew
 from .errors import UserError
@@ -16,6 +16,7 @@ from .paths import Installation
 from .portserver import PortServer
 from .remote import RemoteCrew
 from .spawner import Spawner
+from .stage import Stage
 
 # What ranks on other machines get of our environment, beside -x.
 FORWARDED_PREFIXES = ("IBVDEV_", "UCX_", "FI_", "LC_")
@@ -38,6 +39,9 @@ def main(script, argv):
         if opts.version:
             print("ibvrun (ibvdev) " + installation.version())
             return 0
+        task = None if opts.dry_run or opts.hosts or opts.hostfile else engine.find(os.environ)
+        if task and not starts_own_job(opts, task):
+            return run_as_task(opts, installation, task)
         nodes = find_nodes(opts, os.environ)
         if nodes and not opts.dry_run:
             return run_on_nodes(opts, installation, nodes)
@@ -110,27 +114,60 @@ def exported(opts, environ):
     return found
 
 
+# -- one rank of another launcher's job -------------------------------------------------------------
+
+
+def starts_own_job(opts, task):
+    """Is ibvrun called in a task of a launcher (an interactive shell of Slurm's, say) to start ranks itself?"""
+    if not opts.np or opts.np == task.size:
+        return False
+    if task.size == 1:
+        return True
+    raise UserError("-np %d: ibvrun is rank %d%s of a job of %s already; leave -np out, as that decides the number of "
+                    "ranks" % (opts.np, task.rank, " of %d" % task.size if task.size else "", task.engine))
+
+
+def run_as_task(opts, installation, task):
+    """Becomes the command of this rank."""
+    for given, name in ((opts.tags, "-l"), (opts.output, "--output"), (opts.bind != "none", "--bind"), (opts.ppn, "--ppn"),
+                        (opts.timeout_s is not None, "--timeout"), (opts.agent, "--agent")):
+        if given:
+            raise UserError("%s: ibvrun is a task of %s here, which decides this; use its own option" % (name, task.engine))
+    if opts.device not in CLUSTER_DEVICES:
+        raise UserError("-dev %s: does not know how to join a job of %s; use -dev ibvdev" % (opts.device, task.engine))
+    job = Job(os.environ, by_launcher=True, ours=False)
+    places = devices.Places(task.size, [task.rank], {task.rank: LOOPBACK}, {task.rank: task.ranks_here})
+    (command,) = devices.make(opts, job, installation, os.environ, places).commands
+    command.argv = jvm.processors(command.argv, len(os.sched_getaffinity(0)), task.ranks_here)
+    if opts.verbose:
+        say("rank %d of a job of %s: %s" % (task.rank, task.engine, shlex.join(command.argv)))
+    return engine.become(command, dict(os.environ, **exported(opts, os.environ)))
+
+
 # -- running ------------------------------------------------------------------------------------------
 
 
 def run_on_nodes(opts, installation, nodes):
     job = Job(os.environ, by_launcher=True)
     owners = {rank: node for node in nodes for rank in node.ranks}
-    places = devices.Places([owners[r].name for r in range(opts.np)], [len(owners[r].ranks) for r in range(opts.np)], [])
+    places = devices.Places(opts.np, range(opts.np), {r: n.name for r, n in owners.items()},
+                            {r: len(n.ranks) for r, n in owners.items()}, stage=Stage() if opts.stage else None)
     plan = devices.make(opts, job, installation, os.environ, places)
     for command in plan.commands:
         command.cwd = command.cwd or os.getcwd()
+    if places.stage:
+        places.stage.close()
     output = Output(opts.tags, opts.output, opts.np)
-    crew = RemoteCrew(opts, plan, nodes, job, rank_environ(opts, os.environ), output, None)
+    crew = RemoteCrew(opts, plan, nodes, job, rank_environ(opts, os.environ), output, places.stage)
     return Supervisor(opts, crew, output).run()
 
 
 def run_here(opts, installation, nodes):
     job = Job(os.environ)
-    names = {rank: node for node in nodes or [] for rank in node.ranks}
+    owners = {rank: node for node in nodes or [hosts.Node(0, LOOPBACK, range(opts.np))] for rank in node.ranks}
     ports = Ports(2 * opts.np if needs_ports(opts) else 0)
-    places = devices.Places([names[r].name if names else LOOPBACK for r in range(opts.np)],
-                            [len(names[r].ranks) if names else opts.np for r in range(opts.np)], ports.numbers)
+    places = devices.Places(opts.np, range(opts.np), {r: n.name for r, n in owners.items()},
+                            {r: len(n.ranks) for r, n in owners.items()}, ports.numbers)
     try:
         if opts.dry_run:
             plan = devices.make(opts, job, installation, os.environ, places)
@@ -160,6 +197,8 @@ def supervise(opts, installation, job, places):
             plan = devices.make(opts, job, installation, os.environ, places)
         for command in plan.commands:
             command.argv = jvm.processors(command.argv, len(os.sched_getaffinity(0)), opts.np)
+        if opts.verbose and jvm.shown(plan.commands[0].argv):
+            say("each JVM gets " + jvm.shown(plan.commands[0].argv))
         guardian = Guardian(job.id, job.folder)
         if plan.conf_text is not None:
             job.write_conf(job.conf_path(), plan.conf_text)

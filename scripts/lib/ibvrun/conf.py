@@ -63,9 +63,11 @@ class Job:
     and removed for, a well-formed id only.
     """
 
-    def __init__(self, environ, by_launcher=False):
-        """by_launcher: rank 0's address and the secret travel through the PMI wire; there is no conf file."""
+    def __init__(self, environ, by_launcher=False, ours=True):
+        """by_launcher: rank 0's address and the secret travel through a launcher's wire; there is no conf file.
+        ours: the ranks are ours to name and to clean up after."""
         self.by_launcher = by_launcher
+        self._ours = ours
         drawn = secrets.token_hex(16)
         self.given_id = environ.get("IBVDEV_JOB_ID") or drawn
         self.id = self.given_id if re.fullmatch("[0-9a-fA-F]{32}", self.given_id) else drawn
@@ -78,6 +80,8 @@ class Job:
 
     def environ(self):
         """What every rank gets.  A secret that the user has set is among the settings that it gets anyway."""
+        if not self._ours:
+            return {}
         if self.by_launcher:
             return {"IBVDEV_JOB_ID": self.given_id}
         return {"IBVDEV_JOB_ID": self.given_id, "IBVDEV_JOB_SECRET": self.secret}

@@ -2,12 +2,13 @@
 """From options to plans: the command line, folder and environment of every process of a job."""
 import os
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Sequence
 
 from . import conf, jvm
 from .errors import UserError
 from .options import DEFAULT_PSL_BYTES
 from .paths import Java, Mpj, manifest, native_options
+from .stage import Stage
 
 
 @dataclass
@@ -30,21 +31,34 @@ class Plan:
 
 @dataclass
 class Places:
-    """Where the ranks of a job are: a host and the number of ranks on it, for each rank."""
-    hosts: List[str]
-    ranks_there: List[int]
-    ports: List[int]      # conf.Ports numbers, two a rank; empty where nobody needs them
-    server_port: int = 0  # of the port server for niodev
+    """Where the ranks of a job are."""
+    size: Optional[int]    # None: not known to us
+    ranks: Sequence[int]   # that need a command
+    hosts: Dict[int, str]
+    ranks_there: Dict[int, int]  # how many are on the host of a rank
+    ports: List[int] = field(default_factory=list)  # conf.Ports numbers, two a rank; empty where nobody needs them
+    server_port: int = 0   # of the port server for niodev
+    stage: Optional[Stage] = None  # --stage
 
-    @property
-    def size(self):
-        return len(self.hosts)
+    def path(self, path):
+        """Where a file of ours is for the ranks."""
+        return self.stage.path(path) if self.stage else path
+
+
+def replaced(word, rank, places, conf_word=None):
+    """A word of the user's with {rank}, {size} and {conf} in it."""
+    if "{size}" in word and places.size is None:
+        raise UserError("%s: {size} is not known here, as the launcher tells it the library alone" % word)
+    for name, value in (("rank", rank), ("size", places.size), ("conf", conf_word)):
+        if value is not None:
+            word = word.replace("{%s}" % name, str(value))
+    return word
 
 
 def make(opts, job, installation, environ, places):
     """The plan of a job."""
     if opts.executable:
-        return _plan_executable(opts, job, places)
+        return _plan_executable(opts, job, places, installation)
     return {"ibvdev": _plan_ibvdev, "xxdev": _plan_xxdev, "niodev": _plan_niodev, "smpdev": _plan_smpdev, "mxdev": _plan_mxdev,
             "hybdev": _refuse_hybdev, "native": _refuse_native}[opts.device](
                 JavaSide(opts, installation, environ, places), job, places)
@@ -54,7 +68,8 @@ def _rendezvous(opts, job, places):
     """What a plan for the C library has beside its commands."""
     if job.by_launcher:
         return {}
-    return {"conf_text": conf.conf_text(places.size, opts.psl_bytes, conf.conf_lines_classic(places.hosts, places.ports))}
+    lines = conf.conf_lines_classic([places.hosts[r] for r in places.ranks], places.ports)
+    return {"conf_text": conf.conf_text(places.size, opts.psl_bytes, lines)}
 
 
 def _job_environ(opts, job):
@@ -104,7 +119,21 @@ class JavaSide:
         return [os.path.join(os.getcwd(), e) if e else os.getcwd() for e in entries]
 
     def class_path(self, ours, last=()):
-        return os.pathsep.join([e for e in ours if e] + self.user_class_path() + [e for e in last if e])
+        users = self.user_class_path()
+        if self.places.stage:
+            users = list(expanded(users))
+        entries = [e for e in ours if e] + users + [e for e in last if e]
+        return os.pathsep.join(self.places.path(e) if self.places.stage else e for e in entries)
+
+    def native_options(self):
+        return native_options(self.installation, self.java, self.opts.jvm_options, self.places.path)
+
+    def mpj_home(self):
+        """For the ranks, which read its conf alone."""
+        home = self.mpj.require_home()
+        if not self.places.stage:
+            return home
+        return os.path.dirname(self.places.path(os.path.join(os.path.realpath(home), "conf")))
 
     def command(self, rank, class_path, options, words, environ, limits=(), name=None):
         opts = self.opts
@@ -112,7 +141,7 @@ class JavaSide:
         if opts.debug_port is not None:
             debug = ["-agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address=%d"
                      % (opts.debug_port + rank)]
-        users = [o.replace("{rank}", str(rank)).replace("{size}", str(self.places.size)) for o in opts.jvm_options]
+        users = [replaced(o, rank, self.places) for o in opts.jvm_options]
         argv = [self.java.path] + list(limits) + options + self.manifest_options + debug + users
         argv += ["-cp", class_path] + words + opts.arguments
         return Command(rank, name or "rank %d" % rank, argv, environ, self.cwd)
@@ -122,7 +151,7 @@ class JavaSide:
         commands = [self.command(r, class_path, options,
                                  [self.main_class, str(r), conf_word, device or opts.device], environ,
                                  jvm.limits(self.places.ranks_there[r], opts.bind, opts.jvm_options))
-                    for r in range(self.places.size)]
+                    for r in self.places.ranks]
         return Plan(commands, notes=list(notes), **plan)
 
     def classic_jars(self, jar):
@@ -132,16 +161,16 @@ class JavaSide:
 def _plan_ibvdev(side, job, places):
     opts = side.opts
     class_path = side.class_path(side.classic_jars(side.installation.require_jar()), [side.installation.xxdev_jar()])
-    environ = dict(_job_environ(opts, job), MPJ_HOME=side.mpj.require_home())
-    return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_word(),
-                         environ, **_rendezvous(opts, job, places))
+    environ = dict(_job_environ(opts, job), MPJ_HOME=side.mpj_home())
+    return side.per_rank(class_path, side.native_options(), job.conf_word(), environ,
+                         **_rendezvous(opts, job, places))
 
 
 def _plan_xxdev(side, job, places):
     """The same device behind the interface of FastMPJ, whose own classes, if the user names them, come first."""
     opts = side.opts
     class_path = side.class_path([side.installation.require_jar()], [side.installation.xxdev_jar()])
-    return side.per_rank(class_path, native_options(side.installation, side.java, opts.jvm_options), job.conf_word(),
+    return side.per_rank(class_path, side.native_options(), job.conf_word(),
                          _job_environ(opts, job), device="ibvdev", **_rendezvous(opts, job, places))
 
 
@@ -204,17 +233,17 @@ def _refuse_native(side, _job, places):
                                                       side.mpj.log4j(), side.main_class))
 
 
-def _plan_executable(opts, job, places):
-    def replaced(word, rank):
-        for name, value in (("rank", rank), ("size", places.size), ("conf", job.conf_word())):
-            word = word.replace("{%s}" % name, str(value))
-        return word
-
+def _plan_executable(opts, job, places, installation):
     program = opts.executable
     if os.sep in program:
         program = os.path.abspath(program)  # -wdir does not change what is meant
+    if places.stage:
+        program = places.stage.program(program)
     cwd = os.path.abspath(opts.wdir) if opts.wdir else None
     environ = _job_environ(opts, job)
-    commands = [Command(r, "rank %d" % r, [program] + [replaced(a, r) for a in opts.arguments], environ, cwd)
-                for r in range(places.size)]
+    library = installation.library()
+    if places.stage and library and os.path.isfile(library + ".0"):  # as the dynamic loader calls it
+        environ["LD_LIBRARY_PATH"] = os.path.dirname(places.path(library + ".0"))
+    commands = [Command(r, "rank %d" % r, [program] + [replaced(a, r, places, job.conf_word()) for a in opts.arguments],
+                        environ, cwd) for r in places.ranks]
     return Plan(commands, **_rendezvous(opts, job, places))

@@ -29,3 +29,8 @@ def processors(argv, cpus, ranks_here):
     if count >= cpus:
         return [w for w in argv if CPUS_TOKEN not in w]
     return [w.replace(CPUS_TOKEN, str(count)) for w in argv]
+
+
+def shown(argv):
+    """The options of a command that limit its JVM, for a text; "" if there are none."""
+    return " ".join(w for w in argv if w.startswith(("-XX:MaxRAMPercentage=", "-XX:ActiveProcessorCount=")))

@@ -73,6 +73,7 @@ class Options:
     dump: bool = False
     bind: str = "none"
     report_bindings: bool = False
+    stage: bool = False
     verbose: bool = False
     help: bool = False
     version: bool = False
@@ -177,6 +178,7 @@ VALUED = {
 }
 FLAGS = {
     "-l": "tags", "-prefix": "tags", "--prefix": "tags", "--report-bindings": "report_bindings",
+    "--stage": "stage",
     "-n": "dry_run", "--dry-run": "dry_run", "--dump": "dump",
     "-v": "verbose", "--verbose": "verbose",
     "-h": "help", "-help": "help", "--help": "help", "-?": "help", "--version": "version",
@@ -287,6 +289,8 @@ Where to run it
                     "kubectl exec -i {host} --"; {host} is replaced, else the host is appended;
                     then the agent's command is, quoted for a shell in place of {command}
                     (default: $IBVRUN_AGENT, else srun or blaunch inside Slurm or LSF, else ssh)
+  --stage           copy the class path, our jars and library or the program to a temporary folder on every
+                    host (default: they are expected at the same paths there); removed afterwards
   --python NAME     python3 on the hosts, 3.9 or later (default python3)
   --fan-out N       hosts that are reached directly; agents there reach the others (default 32)
   --heartbeat S     a host that is silent for S seconds is lost (default 10; 0: never)

@@ -152,12 +152,13 @@ class Java:
         return found
 
 
-def native_options(installation, java, users):
-    """What the native library asks of the JVM, unless the user's options already say it."""
+def native_options(installation, java, users, place=lambda path: path):
+    """What the native library asks of the JVM, unless the user's options already say it.  place(path): where a file
+    of ours is for the JVM."""
     options = []
     library = installation.library()
     if library and not any(o.startswith("-Dibvdev.library=") for o in users):
-        options.append("-Dibvdev.library=" + library)
+        options.append("-Dibvdev.library=" + place(library))
     if java.feature() >= 22 and not any(o.startswith("--enable-native-access") for o in users):
         options.append("--enable-native-access=ALL-UNNAMED")
     return options

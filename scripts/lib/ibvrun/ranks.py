@@ -120,7 +120,7 @@ class Ranks:
             self._send(Kind.FAILED, pack(["starting %d ranks: %s; start fewer, or raise ulimit -n and -u"
                                           % (len(commands), e.strerror), STATUS_NOT_RUN]))
             return
-        self._send(Kind.STARTED, pack({"pids": started, "bindings": bindings}))
+        self._send(Kind.STARTED, pack({"pids": started, "bindings": bindings, "limits": jvm.shown(commands[0].argv)}))
 
     def _start_one(self, spawner, command, index, count, cpus):
         pipes = {STDOUT: os.pipe(), STDERR: os.pipe()}

@@ -193,6 +193,9 @@ class RemoteCrew(Crew):
     def _on_started(self, node, report):
         for rank, pid in report["pids"]:
             self._by_rank[rank].pid = pid
+        if self._opts.verbose and report["limits"]:
+            write_all(out.STDERR, ("ibvrun: node %s: each JVM gets %s\n" % (
+                self._nodes[node].name, report["limits"])).encode())
         if self._opts.report_bindings:
             for rank, cpus in report["bindings"]:
                 write_all(out.STDERR, ("ibvrun: rank %d on node %s: processors %s\n" % (

@@ -32,7 +32,7 @@ class Kind(enum.IntEnum):
     # down
     SETUP = 1      # packed: what the agent is and which agents it starts
     PLAN = 2       # packed: the ranks to start
-    STAGE = 3      # a piece of the staged files; an empty one is the last
+    STAGE = 3      # a piece of the staged files; PLAN comes after the last
     SIGNAL = 4     # 1 byte: for every rank
     STDIN = 5      # for rank 0; empty: end of file
     CREDIT = 6     # 4 bytes: so much of your output has been written
