@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 #undef xdev_ibvdev_Native_ABI
-#define xdev_ibvdev_Native_ABI 2L
+#define xdev_ibvdev_Native_ABI 3L
 #undef xdev_ibvdev_Native_RESULT_SOURCE
 #define xdev_ibvdev_Native_RESULT_SOURCE 0L
 #undef xdev_ibvdev_Native_RESULT_TAG
@@ -190,6 +190,22 @@ JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_probe
  */
 JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_iprobe
   (JNIEnv *, jclass, jlong, jint, jint, jint, jlong);
+
+/*
+ * Class:     xdev_ibvdev_Native
+ * Method:    register
+ * Signature: (JJJ)I
+ */
+JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_register
+  (JNIEnv *, jclass, jlong, jlong, jlong);
+
+/*
+ * Class:     xdev_ibvdev_Native
+ * Method:    unregister
+ * Signature: (JJJ)I
+ */
+JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_unregister
+  (JNIEnv *, jclass, jlong, jlong, jlong);
 
 /*
  * Class:     xdev_ibvdev_Native

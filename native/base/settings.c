@@ -81,7 +81,7 @@ static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_VERBS_RENDEZVOUS] = CHOICE("verbs_rendezvous", rendezvous_choices, 2, "auto",
 		"who moves long messages by RDMA: the receiver (read) or the sender (write); auto: the receiver if it can"),
 	[SETTING_VERBS_CACHE_ENTRIES] = INT("verbs_cache_entries", "count", 0, 65536, false, "128",
-		"buffers (direct buffers of Java, registered buffers of C) that stay registered between messages"),
+		"registered buffers (of C, of Java, of MPJ Express's pool) that adapters keep between messages"),
 	[SETTING_VERBS_CACHE_BYTES] = BYTES("verbs_cache_bytes", 0, 1024 * GIB, false, "256m",
 		"how large they may be together"),
 	[SETTING_VERBS_ODP] = BOOL("verbs_odp", "0",

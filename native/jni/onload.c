@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "ibvx.h"
 #include "jni/endpoint.h"
-#include "jni/hold.h"
 #include "jni/ids.h"
 #include "jni/place.h"
 #include "xdev_ibvdev_Native.h"
@@ -61,7 +60,6 @@ static int look_up(JNIEnv *env)
 	if (!jni_ids.buffer_address)
 		(*env)->ExceptionClear(env); /* another JDK: the slower way serves */
 	(*env)->DeleteLocalRef(env, buffer);
-	hold_load(env);
 	return 0;
 }
 
@@ -86,12 +84,8 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 
 JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *reserved)
 {
-	JNIEnv *env;
-
-	(void)reserved;
+	(void)vm, (void)reserved;
 	endpoint_unload();
-	if ((*vm)->GetEnv(vm, (void **)&env, JNI_VERSION_1_8) == JNI_OK)
-		hold_end_all(env);
 	jni_ids.buffer_address = NULL;
 	error_unload();
 }

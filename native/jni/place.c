@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "jni/common.h"
-#include "jni/hold.h"
 
 /* One stretch of a copy: the thread is not at a safepoint meanwhile, some ten microseconds. */
 #define PLACE_STRETCH ((size_t)64 << 10)
@@ -109,9 +108,8 @@ struct place place_of(JNIEnv *env, jobject array, jint kind, jlong offset, jlong
 	};
 }
 
-void *place_address(const struct place *p, jlong handle, struct ibvx *ep)
+void *place_address(const struct place *p)
 {
-	hold_use(p->env, handle, ep, p->array, (jlong)p->offset, (jlong)p->length);
 	return memory_at(p->env, p->array, (jlong)p->offset);
 }
 

@@ -41,8 +41,8 @@ static inline bool place_is_rows(const struct place *p)
 	return p->kind >= xxdev_ibvdev_Native_ROWS;
 }
 
-/* Memory outside of the heap (MEMORY): its address; what an adapter registers of it is kept (hold.h). */
-void *place_address(const struct place *p, jlong handle, struct ibvx *ep);
+/* Memory outside of the heap (MEMORY): its address. */
+void *place_address(const struct place *p);
 
 /* Can regions of this place be opened?  Not where opening one copies the array, as under -Xcheck:jni. */
 bool place_direct(const struct place *p);

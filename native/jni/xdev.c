@@ -11,7 +11,6 @@
 #include "ibvx.h"
 #include "jni/common.h"
 #include "jni/endpoint.h"
-#include "jni/hold.h"
 #include "xdev_ibvdev_Native.h"
 #include "xxdev_ibvdev_Native.h"
 
@@ -91,17 +90,14 @@ NATIVE(jint, close)(JNIEnv *env, jclass class, jlong handle)
 {
 	int rc = endpoint_close(handle);
 
-	(void)class;
-	if (rc != -EBUSY && rc != -ETIMEDOUT && rc != -ESHUTDOWN)
-		hold_end(env, handle);
+	(void)env, (void)class;
 	return rc;
 }
 
 NATIVE(void, abort)(JNIEnv *env, jclass class, jlong handle)
 {
-	(void)class;
-	if (endpoint_abort(handle))
-		hold_end(env, handle);
+	(void)env, (void)class;
+	endpoint_abort(handle);
 }
 
 NATIVE(jint, size)(JNIEnv *env, jclass class, jlong handle)
@@ -164,7 +160,6 @@ static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint
 
 	if (!ep)
 		return -ESHUTDOWN;
-	hold_use(env, handle, ep, head, offset, length);
 	struct ibvx_sbuf buf = {
 		.head = memory_at(env, head, offset), .head_bytes = (size_t)length, .user = (uint64_t)user
 	};
@@ -204,7 +199,6 @@ static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, j
 
 	if (!ep)
 		return -ESHUTDOWN;
-	hold_use(env, handle, ep, head, offset, length);
 	const struct ibvx_sbuf buf = {
 		.head = memory_at(env, head, offset),
 		.head_bytes = (size_t)length,
@@ -232,9 +226,8 @@ NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlo
 	return send_later(env, handle, head, offset, length, user, body, body_length, dest, tag, context, ibvx_issend);
 }
 
-static struct ibvx_rbuf rbuf_of(JNIEnv *env, jlong handle, struct ibvx *ep, jobject base, jlong offset, jint capacity)
+static struct ibvx_rbuf rbuf_of(JNIEnv *env, jobject base, jlong offset, jint capacity)
 {
-	hold_use(env, handle, ep, base, offset, capacity);
 	return (struct ibvx_rbuf){
 		.base = memory_at(env, base, offset), .capacity_bytes = (size_t)capacity, .split = 1
 	};
@@ -249,7 +242,7 @@ NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_rbuf buf = rbuf_of(env, handle, ep, base, offset, capacity);
+	const struct ibvx_rbuf buf = rbuf_of(env, base, offset, capacity);
 	int rc = result_put(result, &status, ibvx_recv(ep, &buf, source, tag, context, &status));
 
 	endpoint_put(handle);
@@ -265,7 +258,7 @@ NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject base, jlon
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_rbuf buf = rbuf_of(env, handle, ep, base, offset, capacity);
+	const struct ibvx_rbuf buf = rbuf_of(env, base, offset, capacity);
 	int rc = ibvx_irecv(ep, &buf, source, tag, context, &req);
 
 	endpoint_put(handle);
@@ -285,7 +278,7 @@ NATIVE(jint, fetch)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong
 	int rc = ibvx_improbe(ep, source, tag, context, &message, &status);
 
 	if (rc > 0) {
-		const struct ibvx_rbuf buf = rbuf_of(env, handle, ep, base, offset, capacity);
+		const struct ibvx_rbuf buf = rbuf_of(env, base, offset, capacity);
 		int err = ibvx_mrecv(ep, &message, &buf, &status);
 
 		rc = result_put(result, &status, err < 0 ? err : 1);
@@ -382,6 +375,32 @@ NATIVE(jint, iprobe)(JNIEnv *env, jclass class, jlong handle, jint source, jint 
 	status.body = NULL;
 	if (rc)
 		rc = result_put(result, &status, rc);
+	endpoint_put(handle);
+	return rc;
+}
+
+NATIVE(jint, register)(JNIEnv *env, jclass class, jlong handle, jlong address, jlong bytes)
+{
+	struct ibvx *ep = endpoint_get(handle);
+
+	(void)env, (void)class;
+	if (!ep)
+		return -ESHUTDOWN;
+	int rc = ibvx_buffer_register(ep, (void *)(intptr_t)address, (size_t)bytes);
+
+	endpoint_put(handle);
+	return rc;
+}
+
+NATIVE(jint, unregister)(JNIEnv *env, jclass class, jlong handle, jlong address, jlong bytes)
+{
+	struct ibvx *ep = endpoint_get(handle);
+
+	(void)env, (void)class;
+	if (!ep)
+		return -ESHUTDOWN;
+	int rc = ibvx_buffer_release(ep, (void *)(intptr_t)address, (size_t)bytes);
+
 	endpoint_put(handle);
 	return rc;
 }

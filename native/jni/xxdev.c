@@ -65,7 +65,7 @@ static jint send_now(jlong handle, struct place *p, const struct route *to, bool
 	if (!ep)
 		return -ESHUTDOWN;
 	if (p->kind == xxdev_ibvdev_Native_MEMORY) {
-		rc = plain_send(ep, place_address(p, handle, ep), p->length, to, sync);
+		rc = plain_send(ep, place_address(p), p->length, to, sync);
 	} else if (place_is_array(p) && p->length <= PLACE_SMALL) {
 		rc = small_send(ep, p, to, sync);
 	} else if (place_direct(p)) {
@@ -131,7 +131,7 @@ static jlong send_later(jlong handle, const struct place *p, const struct route 
 	if (!ep)
 		return -ESHUTDOWN;
 	if (p->kind == xxdev_ibvdev_Native_MEMORY) {
-		buf.body = place_address(p, handle, ep);
+		buf.body = place_address(p);
 		buf.body_bytes = p->length;
 		rc = sync ? ibvx_issend(ep, &buf, to->rank, to->tag, to->context, &req)
 			  : ibvx_isend(ep, &buf, to->rank, to->tag, to->context, &req);
@@ -169,7 +169,7 @@ NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject array, ji
 	return send_later(handle, &place, &(struct route){dest, tag, context, type}, true);
 }
 
-static struct ibvx_want want_of(const struct place *p, jlong handle, struct ibvx *ep, const struct route *from)
+static struct ibvx_want want_of(const struct place *p, const struct route *from)
 {
 	return (struct ibvx_want){
 		.source = from->rank,
@@ -178,7 +178,7 @@ static struct ibvx_want want_of(const struct place *p, jlong handle, struct ibvx
 		.capacity_bytes = place_capacity(p),
 		.user = (uint64_t)from->type,
 		.user_mask = from->type & xxdev_ibvdev_Native_TYPE_MASK ? xxdev_ibvdev_Native_TYPE_MASK : 0,
-		.base = p->kind == xxdev_ibvdev_Native_MEMORY ? place_address(p, handle, ep) : NULL,
+		.base = p->kind == xxdev_ibvdev_Native_MEMORY ? place_address(p) : NULL,
 	};
 }
 
@@ -249,7 +249,7 @@ NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject array, jint 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_want want = want_of(&place, handle, ep, &(struct route){source, tag, context, type});
+	const struct ibvx_want want = want_of(&place, &(struct route){source, tag, context, type});
 
 	if (place_is_array(&place) && place.length <= PLACE_SMALL)
 		rc = small_recv(ep, &place, want, &status);
@@ -270,7 +270,7 @@ NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject array, jin
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_want want = want_of(&place, handle, ep, &(struct route){source, tag, context, type});
+	const struct ibvx_want want = want_of(&place, &(struct route){source, tag, context, type});
 	int rc = ibvx_pin_irecv(ep, &want, &req);
 
 	endpoint_put(handle);
@@ -395,7 +395,7 @@ NATIVE(jint, mrecv)(JNIEnv *env, jclass class, jlong handle, jlong message, jobj
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_want want = want_of(&place, handle, ep, &(struct route){.type = type});
+	const struct ibvx_want want = want_of(&place, &(struct route){.type = type});
 	int rc = ibvx_pin_mrecv(ep, &req, heap_of(&place), &want, &status);
 
 	rc = received(&place, &status, rc, result);

@@ -35,6 +35,8 @@ public final class IBVDevice implements Device {
 	/** Requests under way. */
 	final PendingRequests pending = new PendingRequests();
 	private volatile Peers peers = Peers.NONE;
+	private volatile RegisteredBuffers registered = RegisteredBuffers.NONE;
+	private volatile PoolRegions pool;
 
 	/** A device that {@link #init} is still to open. */
 	public IBVDevice() {
@@ -64,6 +66,8 @@ public final class IBVDevice implements Device {
 			throw Errors.of("init of rank " + rank);
 		try {
 			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), rank, Native.size(handle));
+			registered = new RegisteredBuffers(handle);
+			pool = new PoolRegions(registered);
 			endpoint = handle;
 			peers = all;
 			NativeOrder.install();
@@ -143,10 +147,39 @@ public final class IBVDevice implements Device {
 		if (rc == -Native.EBUSY || rc == -Native.ETIMEDOUT)
 			throw Errors.of("finish");
 		peers = Peers.NONE;
+		registered = RegisteredBuffers.NONE;
 		NativeOrder.remove();
 		pending.abandonAll();
 		if (rc < 0)
 			throw Errors.of("finish");
+	}
+
+	/**
+	 * Lets adapters keep their registration of a direct buffer's memory between messages, which saves pinning its pages for each; never needed for
+	 * correctness. MPJ Express's own pool is registered without this. The caller promises that the memory stays as it is, from the buffer's first byte to its capacity, until {@link #release} or {@link #finish}: it is not freed by hand.
+	 *
+	 * @param buffer a direct buffer, which the device refers to from now on
+	 * @return false: no adapter has a use for it, and there is nothing to release
+	 * @throws XDevException if the buffer is not direct, or more than the settings verbs_cache_entries and verbs_cache_bytes allow would be registered
+	 */
+	public boolean register(ByteBuffer buffer) throws XDevException {
+		if (!peers.open())
+			throw Peers.closed("register");
+		if (!buffer.isDirect())
+			throw new XDevException("register: the buffer is not direct: use ByteBuffer.allocateDirect");
+		int rc = registered.register(buffer);
+		if (rc < 0)
+			throw Errors.of("register");
+		return rc > 0;
+	}
+
+	/**
+	 * Ends a registration, once for each {@link #register}; ignores a buffer that is not registered. Only messages under way reach the memory afterwards.
+	 *
+	 * @param buffer what was registered
+	 */
+	public void release(ByteBuffer buffer) {
+		registered.release(buffer);
 	}
 
 	/** Makes a received message visible in the buffer and the status. */
@@ -233,6 +266,7 @@ public final class IBVDevice implements Device {
 		int rank = peers.destination(operation, dest);
 		ByteBuffer memory = Memory.readable(operation, buf);
 		int size = buf.getSize();
+		pool.use(buf.getStaticBuffer(), size);
 		long user = Envelope.of(memory, buf.offset(), size);
 		byte[] dynamic = Memory.dynamic(buf);
 		long staging = memory.isDirect() ? 0 : Memory.stage(operation, memory, buf.offset(), size);
@@ -250,6 +284,7 @@ public final class IBVDevice implements Device {
 		int rank = peers.destination(operation, dest);
 		ByteBuffer memory = Memory.readable(operation, buf);
 		int size = buf.getSize();
+		pool.use(buf.getStaticBuffer(), size);
 		long user = Envelope.of(memory, buf.offset(), size);
 		byte[] dynamic = Memory.dynamic(buf);
 		ByteBuffer direct = memory.isDirect() ? memory : null;
@@ -290,6 +325,7 @@ public final class IBVDevice implements Device {
 		ByteBuffer memory = Memory.writable("recv", buf);
 		int offset = buf.offset();
 		int capacity = memory.capacity() - offset;
+		pool.use(buf.getStaticBuffer(), capacity);
 		ResultBlock result = ResultBlock.own();
 		if (memory.isDirect()) {
 			if (Native.recv(endpoint, memory, offset, capacity, rank, tag, context, result.address) < 0)
@@ -324,6 +360,7 @@ public final class IBVDevice implements Device {
 		int rank = peers.source("irecv", src);
 		ByteBuffer memory = Memory.writable("irecv", buf);
 		int capacity = memory.capacity() - buf.offset();
+		pool.use(buf.getStaticBuffer(), capacity);
 		ByteBuffer direct = memory.isDirect() ? memory : null;
 		long ep = endpoint;
 		IBVRequest request = new IBVRequest(this, ep, direct, buf, rank, tag, context, status);
@@ -412,6 +449,7 @@ public final class IBVDevice implements Device {
 		int rank = peers.source("iprobeAndFetch", src);
 		ByteBuffer memory = Memory.writable("iprobeAndFetch", buf);
 		int capacity = memory.capacity() - buf.offset();
+		pool.use(buf.getStaticBuffer(), capacity);
 		ResultBlock result = ResultBlock.own();
 		boolean direct = memory.isDirect();
 		long staging = direct ? 0 : Memory.allocate("iprobeAndFetch", capacity);

@@ -17,7 +17,7 @@ final class Native {
 	/** The jar's version; the library compares it with its own in JNI_OnLoad. */
 	static final String VERSION = "0.1.0";
 	/** The number of the interface between the jar and the library; raised when a native method changes. */
-	static final int ABI = 2;
+	static final int ABI = 3;
 
 	/** Offsets in the result block. */
 	static final int RESULT_SOURCE = 0;
@@ -94,6 +94,16 @@ final class Native {
 	static native int probe(long endpoint, int source, int tag, int context, long result);
 
 	static native int iprobe(long endpoint, int source, int tag, int context, long result);
+
+	/**
+	 * Lets adapters keep their registration of this memory between messages: the caller promises that it stays mapped until {@link #unregister}.
+	 *
+	 * @return 1; 0: there is no adapter, and nothing to unregister; or an error
+	 */
+	static native int register(long endpoint, long address, long bytes);
+
+	/** Ends {@link #register} with the same arguments, once for each call of it. */
+	static native int unregister(long endpoint, long address, long bytes);
 
 	/** The address of a direct buffer's byte 0. */
 	static native long address(ByteBuffer buffer);

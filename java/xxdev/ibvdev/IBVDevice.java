@@ -3,11 +3,13 @@ package xxdev.ibvdev;
 
 import java.lang.ref.Reference;
 import java.lang.reflect.Array;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import xdev.ibvdev.NativeLibrary;
 import xdev.ibvdev.PendingRequests;
+import xdev.ibvdev.RegisteredBuffers;
 import xdev.ibvdev.ResultBlock;
 import xdev.ibvdev.Settings;
 import xxdev.Device;
@@ -32,6 +34,7 @@ public final class IBVDevice extends Device {
 	private volatile long endpoint;
 	private volatile Peers peers = Peers.NONE;
 	private volatile ObjectCodec codec;
+	private volatile RegisteredBuffers registered = RegisteredBuffers.NONE;
 	/** Requests under way. */
 	final PendingRequests pending = new PendingRequests();
 	/** Requests that were given up, but whose memory the library still uses. */
@@ -72,6 +75,7 @@ public final class IBVDevice extends Device {
 		try {
 			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), rank, Native.size(handle));
 			codec = new ObjectCodec(all.size(), limits, serializer);
+			registered = new RegisteredBuffers(handle);
 			endpoint = handle;
 			peers = all;
 			return all.all();
@@ -113,10 +117,41 @@ public final class IBVDevice extends Device {
 			throw new XXDevException("finish: " + Texts.last());
 		peers = Peers.NONE;
 		codec = null;
+		registered = RegisteredBuffers.NONE;
 		pending.abandonAll();
 		given.clear();
 		if (rc < 0)
 			throw new XXDevException("finish: " + Texts.last());
+	}
+
+	/**
+	 * Lets adapters keep their registration of a direct buffer's memory between messages, which saves pinning its pages for each. Never needed for correctness.
+	 *
+	 * <p>The caller promises that the memory stays as it is, from the buffer's first byte to its capacity, until {@link #release} or {@link #finish}: it is not freed by hand.
+	 *
+	 * @param buffer a direct buffer, which the device refers to from now on
+	 * @return false: no adapter has a use for it, and there is nothing to release
+	 * @throws XXDevException if the device is not open, the buffer is not direct, or more than the settings verbs_cache_entries and verbs_cache_bytes allow
+	 *                        would be registered
+	 */
+	public boolean register(ByteBuffer buffer) {
+		if (!peers.open())
+			throw Peers.closed("register");
+		if (!buffer.isDirect())
+			throw new XXDevException("register: the buffer is not direct: use ByteBuffer.allocateDirect");
+		int rc = registered.register(buffer);
+		if (rc < 0)
+			throw new XXDevException("register: " + Texts.last());
+		return rc > 0;
+	}
+
+	/**
+	 * Ends a registration, once for each {@link #register}; ignores a buffer that is not registered. Only messages under way reach the memory afterwards.
+	 *
+	 * @param buffer what was registered
+	 */
+	public void release(ByteBuffer buffer) {
+		registered.release(buffer);
 	}
 
 	/**

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 package device;
 
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.UUID;
 import mpjbuf.Buffer;
 import mpjbuf.BufferFactory;
@@ -68,6 +72,66 @@ final class Messages extends Program {
 			if (round % 25 == 24)
 				System.gc();
 		}
+	}
+
+	/** Direct buffers that are freed by hand: the next one lies at the same address in other pages, which no old registration reaches. */
+	@Case
+	void buffersFreedByHand() throws Exception {
+		Class<?> type = Class.forName("sun.misc.Unsafe");
+		Field field = type.getDeclaredField("theUnsafe");
+		field.setAccessible(true);
+		Object unsafe = field.get(null);
+		Method free = type.getMethod("invokeCleaner", ByteBuffer.class);
+		int size = 1 << 20; /* more than malloc() keeps: the pages go back to the system */
+		int rounds = 20;
+		Set<Long> addresses = new HashSet<>();
+		for (int round = 0; round < rounds; round++) {
+			ByteBuffer memory = ByteBuffer.allocateDirect(size + 8);
+			byte[] expected = bytes(size, round);
+			addresses.add(address(memory));
+			if (round % 2 == me) {
+				memory.put(0, (byte) Type.BYTE.getCode()).putInt(4, size).position(8);
+				memory.put(expected).clear();
+				Buffer buf = on(memory, 0);
+				buf.setSize(size + 8);
+				dev.send(buf, ids[1 - me], 21, CONTEXT);
+			} else {
+				dev.recv(on(memory, 0), ids[1 - me], 21, CONTEXT);
+				byte[] got = new byte[size];
+				memory.position(8).get(got);
+				equal(-1, Arrays.mismatch(expected, got), "round " + round + ": the first byte that is not what was sent");
+			}
+			free.invoke(unsafe, memory);
+		}
+		check(addresses.size() < rounds, "no address came back: this case shows nothing");
+	}
+
+	private static long address(ByteBuffer buffer) throws Exception {
+		Method address = Class.forName("xdev.ibvdev.Native").getDeclaredMethod("address", ByteBuffer.class);
+		address.setAccessible(true);
+		return (long) address.invoke(null, buffer);
+	}
+
+	/** Registered by the program, often, and released; where an adapter is, its counter says that it has them. */
+	@Case
+	void registeredBuffers() throws Exception {
+		ByteBuffer memory = ByteBuffer.allocateDirect(1 << 20);
+		fails(() -> dev.register(ByteBuffer.allocate(8)), "register", "allocateDirect");
+		boolean adapter = dev.register(memory);
+		equal(adapter, dev.register(memory), "the same again");
+		for (int round = 0; round < 4; round++) {
+			if (round % 2 == me) {
+				memory.put(0, (byte) Type.BYTE.getCode()).putInt(4, 500000).put(500007, (byte) round);
+				Buffer buf = on(memory, 0);
+				buf.setSize(500008);
+				dev.send(buf, ids[1 - me], 22, CONTEXT);
+			} else {
+				dev.recv(on(memory, 0), ids[1 - me], 22, CONTEXT);
+				equal((byte) round, memory.get(500007), "last byte of round " + round);
+			}
+		}
+		for (int i = 0; i < 3; i++)
+			dev.release(memory); /* once more than it was registered */
 	}
 
 	@Case
