@@ -22,7 +22,7 @@ static const char *const cma_choices[] = {"auto", "always", "never", NULL};
 static const char *const scope_choices[] = {"peer", "job", NULL};
 static const char *const connect_choices[] = {"auto", "cm", "tcp", NULL};
 static const char *const rendezvous_choices[] = {"auto", "read", "write", NULL};
-static const char *const launcher_choices[] = {"auto", "conf", "pmix", "pmi", "single", NULL};
+static const char *const launcher_choices[] = {"auto", "conf", "pmix", "pmi", "slurm", "single", NULL};
 static const char *const log_choices[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
 
 /* Columns: kind, name, unit, min, max, accepts auto, choices, fallback, help.
@@ -88,7 +88,7 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"register message memory for on-demand paging where the adapter has it: nothing is locked"),
 	[SETTING_VERBS_TIMEOUT_MS] = INT("verbs_timeout_ms", "ms", 10, 60000, false, "8000",
 		"how long an RDMA adapter repeats a packet that is not acknowledged, about"),
-	[SETTING_LAUNCHER] = CHOICE("launcher", launcher_choices, 4, "auto",
+	[SETTING_LAUNCHER] = CHOICE("launcher", launcher_choices, 5, "auto",
 		"what tells rank, size and the address of rank 0; auto: the conf, else what the environment shows"),
 	[SETTING_NET] = TEXT("net", 255, "",
 		"interfaces, addresses or subnets (eth0, 10.1.0.0/16) where rank 0 listens for the others; empty: all"),

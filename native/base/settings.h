@@ -45,7 +45,7 @@ enum setting {
 	SETTING_VERBS_CACHE_BYTES, /* bytes of them */
 	SETTING_VERBS_ODP,         /* bool: on-demand paging */
 	SETTING_VERBS_TIMEOUT_MS,  /* ms without acknowledgement until a peer is given up */
-	SETTING_LAUNCHER,          /* choice: auto, conf, pmix, pmi, single */
+	SETTING_LAUNCHER,          /* choice: auto, conf, pmix, pmi, slurm, single */
 	SETTING_NET,               /* list of interfaces, addresses, subnets; empty: all */
 	SETTING_START_TIMEOUT_MS,  /* ms until a missing rank fails the start */
 	SETTING_FINISH_TIMEOUT_MS, /* ms that close waits for sends to drain */

@@ -14,7 +14,7 @@
 #include "bootstrap/launch_row.h"
 
 /* In the order in which they are looked for.  The last one is found, or explains why it must not be taken for granted. */
-static const struct launch_row *const launch_rows[] = {&launch_pmix, &launch_pmi, &launch_single, NULL};
+static const struct launch_row *const launch_rows[] = {&launch_pmix, &launch_pmi, &launch_slurm, &launch_single, NULL};
 
 static bool launch_is_auto(const struct bootstrap_config *cfg)
 {

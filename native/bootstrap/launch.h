@@ -16,11 +16,12 @@
  *   conf     a conf file, MPJ Express's ";" string or a list of peers that the caller names
  *   pmix     PMIX_RANK and PMIX_NAMESPACE: mpirun of Open MPI, prterun, srun --mpi=pmix
  *   pmi      PMI_FD or PMI_PORT: the PMI-1 wire of Hydra, srun --mpi=pmi2, Flux and ibvrun
+ *   slurm    SLURM_STEP_ID: srun without PMI; the card is handed over by munge
  *   single   none of these: one rank alone
  *
  * The setting `launcher` names one of them instead.
  *
- * Sessions.  The session of an engine (pmix, pmi) can be used once in a process.  When the ranks have met, the process
+ * Sessions.  The session of an engine (pmix, pmi, slurm) can be used once in a process.  When the ranks have met, the process
  * remembers rank, size and card; a later endpoint meets at the same port of rank 0 again, with the same secret and a
  * job id of its own.  A start that failed cannot be repeated, as nobody knows how far the other ranks came.
  *

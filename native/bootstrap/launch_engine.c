@@ -87,8 +87,14 @@ static void engine_set_where(struct launch *l, int port)
 	snprintf(l->where, sizeof(l->where), "%s port %d (told by %s)", l->card.host, port, l->row->title);
 }
 
-/* Where rank 0 is to be reached; *only: listen nowhere else. */
-static int engine_addresses(const struct launch *l, struct address_list *list, bool *only)
+void launch_engine_loopback(struct address_list *list)
+{
+	list->count = 2;
+	address_from_numeric(&list->at[0], "127.0.0.1", 0);
+	address_from_numeric(&list->at[1], "::1", 0);
+}
+
+int launch_engine_addresses(const struct launch *l, struct address_list *list, bool *only)
 {
 	bool narrowed = *settings_text(l->settings, SETTING_NET) != '\0';
 
@@ -96,9 +102,7 @@ static int engine_addresses(const struct launch *l, struct address_list *list, b
 	if (narrowed || !*only)
 		return interfaces_find(list, l->settings);
 	/* All ranks are on this node: nobody else has to see the port. */
-	list->count = 2;
-	address_from_numeric(&list->at[0], "127.0.0.1", 0);
-	address_from_numeric(&list->at[1], "::1", 0);
+	launch_engine_loopback(list);
 	return 0;
 }
 
@@ -109,7 +113,7 @@ int launch_engine_listen(struct launch *l, struct address_listener *listener, in
 	int port = l->again ? address_port(&l->card.addresses.at[0]) : 0;
 	struct address_list list;
 	bool only;
-	int err = engine_addresses(l, &list, &only);
+	int err = launch_engine_addresses(l, &list, &only);
 
 	if (err)
 		return err;
@@ -128,7 +132,7 @@ int launch_engine_publish(struct launch *l, struct card *card, const struct addr
 	int err = 0;
 
 	if (!l->again) {
-		err = engine_addresses(l, &card->addresses, &only);
+		err = launch_engine_addresses(l, &card->addresses, &only);
 		if (!err)
 			err = card_draw(card);
 		if (gethostname(card->host, sizeof(card->host) - 1) < 0)

@@ -49,9 +49,13 @@ int launch_engine_publish(struct launch *l, struct card *card, const struct addr
 int launch_engine_fetch(struct launch *l, struct card *card, int64_t deadline);
 int launch_engine_done(struct launch *l, int64_t deadline);
 void launch_engine_close(struct launch *l);
+/* Where rank 0 is to be reached, by the setting net and by what is known of the nodes; *only: it listens nowhere else. */
+int launch_engine_addresses(const struct launch *l, struct address_list *list, bool *only);
+/* 127.0.0.1 and ::1 */
+void launch_engine_loopback(struct address_list *list);
 /* A number of the environment in [min, max]; -EINVAL with text names the variable, -ENOENT (no text): it is not set. */
 int launch_variable(const char *name, int64_t min, int64_t max, int *out);
 
-extern const struct launch_row launch_conf, launch_pmix, launch_pmi, launch_single;
+extern const struct launch_row launch_conf, launch_pmix, launch_pmi, launch_slurm, launch_single;
 
 #endif
