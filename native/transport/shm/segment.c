@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/futex.h"
+#include "base/proof.h"
 
 static off_t segment_mapping_offset(const struct segment *s, uint32_t from, uint32_t to)
 {
@@ -23,32 +25,59 @@ int segment_create(struct segment *s, const char *job_id)
 	char name[64];
 
 	snprintf(name, sizeof(name), "ibvdev-%s", job_id);
-	s->fd = memfd_create(name, MFD_CLOEXEC);
+	s->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (s->fd < 0)
 		return error_sys(-errno, "cannot make shared memory (memfd_create)");
 	if (fchmod(s->fd, 0600) < 0)
 		return error_sys(-errno, "cannot make shared memory private");
+	if (proof_random(&s->nonce, sizeof(s->nonce)) < 0)
+		return error_prefix(-EIO, "no number to mark shared memory with");
+	if (pwrite(s->fd, &s->nonce, sizeof(s->nonce), offsetof(struct segment_head, nonce)) != sizeof(s->nonce))
+		return error_sys(-errno, "cannot write to shared memory");
+	/* a mapped page beyond the end of the file would be a SIGBUS */
+	if (fcntl(s->fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
+		return error_sys(-errno, "cannot seal shared memory");
 	return 0;
 }
 
-int segment_adopt(struct segment *s, pid_t pid, int fd)
+/* Is this the memory that segment_create() made elsewhere? The process may have ended, and another one may have its number. */
+static int segment_check(int fd, uint64_t nonce, const char *path)
+{
+	uint64_t found = 0;
+	struct stat st;
+	int seals;
+
+	if (fstat(fd, &st) < 0)
+		return error_sys(-errno, "cannot look at %s", path);
+	if (st.st_uid != geteuid() || !S_ISREG(st.st_mode) || (st.st_mode & 0777) != 0600)
+		return error_set(-EACCES, "%s is not this job's shared memory (user %u, mode %o)", path,
+				 (unsigned)st.st_uid, (unsigned)st.st_mode);
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK))
+		return error_set(-EACCES, "%s is not this job's shared memory: it has no seals (has the process ended, and has another one its number?)", path);
+	if (pread(fd, &found, sizeof(found), offsetof(struct segment_head, nonce)) != sizeof(found) || found != nonce)
+		return error_set(-EACCES, "%s is the shared memory of another job (has the process ended, and has another one its number?)", path);
+	return 0;
+}
+
+int segment_adopt(struct segment *s, pid_t pid, int fd, uint64_t nonce)
 {
 	char path[64];
-	struct stat st;
-	int theirs;
+	int theirs, rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	theirs = open(path, O_RDWR | O_CLOEXEC);
 	if (theirs < 0)
 		return error_sys(-errno, "cannot open the job's shared memory at %s (do all ranks run as the same user?)",
 				 path);
+	rc = segment_check(theirs, nonce, path);
+	if (rc < 0) {
+		close(theirs);
+		return rc;
+	}
 	close(s->fd);
 	s->fd = theirs;
-	if (fstat(theirs, &st) < 0)
-		return error_sys(-errno, "cannot look at %s", path);
-	if (st.st_uid != geteuid() || !S_ISREG(st.st_mode) || (st.st_mode & 0777) != 0600)
-		return error_set(-EACCES, "%s is not this job's shared memory (user %u, mode %o)", path,
-				 (unsigned)st.st_uid, (unsigned)st.st_mode);
+	s->nonce = nonce;
 	return 0;
 }
 

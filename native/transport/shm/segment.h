@@ -24,22 +24,26 @@ struct segment_doorbell {
 };
 
 struct segment_head {
+	uint64_t nonce;           /* which segment this is: also in the address of the rank that made it */
 	_Atomic uint64_t cma_min; /* from which size on a get pays, as the first local rank measured */
 	_Alignas(RING_PAGE) struct segment_doorbell doorbells[];
 };
 
 struct segment {
 	int fd;
+	uint64_t nonce;
 	uint32_t ranks;
 	struct ring_shape shape;
 	struct segment_head *head;
 	size_t head_bytes;
 };
 
-/* Makes anonymous memory named after the job, empty so far. 0 or -errno with text. */
+/* Makes anonymous memory named after the job, which holds only a random nonce so far and can grow, but not shrink.
+ * 0 or -errno with text. */
 int segment_create(struct segment *s, const char *job_id);
-/* Takes descriptor fd of process pid, which has made the segment, in place of our own. 0 or -errno with text. */
-int segment_adopt(struct segment *s, pid_t pid, int fd);
+/* Takes descriptor fd of process pid, which has made the segment, in place of our own. 0; -EACCES with text: that is
+ * another file, whose contents are as before; or another -errno with text.  After an error s is as before. */
+int segment_adopt(struct segment *s, pid_t pid, int fd, uint64_t nonce);
 /* Sizes it (each rank does so, to the same size) and maps the head. 0 or -errno with text. */
 int segment_map_head(struct segment *s, uint32_t ranks, const struct ring_shape *shape);
 void segment_close(struct segment *s);

@@ -34,6 +34,7 @@ static int shm_open_transport(struct transport **out, const struct transport_env
 	s->gets_tail = &s->gets;
 	rc = segment_create(&s->segment, env->job_id);
 	if (rc < 0) {
+		segment_close(&s->segment);
 		free(s);
 		return rc;
 	}
@@ -52,6 +53,7 @@ static int shm_address(struct transport *t, void *out, size_t size)
 		.payload_max = (uint32_t)settings_int(s->env.settings, SETTING_SHM_CHUNK),
 		.data_bytes = (uint64_t)settings_int(s->env.settings, SETTING_SHM_RING),
 		.segment_fd = s->segment.fd,
+		.segment_nonce = s->segment.nonce,
 	};
 
 	if (size < sizeof(a))
@@ -163,7 +165,7 @@ static int shm_attach(struct transport *t, const struct transport_peer_info *pee
 		struct shm_address first;
 
 		memcpy(&first, peers[s->peers[0].rank].address, sizeof(first));
-		rc = segment_adopt(&s->segment, (pid_t)first.pid, (int)first.segment_fd);
+		rc = segment_adopt(&s->segment, (pid_t)first.pid, (int)first.segment_fd, first.segment_nonce);
 	}
 	if (rc == 0)
 		rc = segment_map_head(&s->segment, s->count, &s->shape);

@@ -16,6 +16,7 @@ struct shm_address {
 	uint32_t slot_count, payload_max;
 	uint64_t data_bytes;
 	int64_t segment_fd;              /* of this rank's segment; the first local rank's is the one */
+	uint64_t segment_nonce;          /* what stands in it */
 };
 
 /* What pack_rkey() writes. */
