@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 #undef xdev_ibvdev_Native_ABI
-#define xdev_ibvdev_Native_ABI 3L
+#define xdev_ibvdev_Native_ABI 4L
 #undef xdev_ibvdev_Native_RESULT_SOURCE
 #define xdev_ibvdev_Native_RESULT_SOURCE 0L
 #undef xdev_ibvdev_Native_RESULT_TAG
@@ -65,6 +65,14 @@ JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_size
 
 /*
  * Class:     xdev_ibvdev_Native
+ * Method:    rank
+ * Signature: (J)I
+ */
+JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_rank
+  (JNIEnv *, jclass, jlong);
+
+/*
+ * Class:     xdev_ibvdev_Native
  * Method:    jobId
  * Signature: (J)[B
  */
@@ -78,6 +86,14 @@ JNIEXPORT jbyteArray JNICALL Java_xdev_ibvdev_Native_jobId
  */
 JNIEXPORT jbyteArray JNICALL Java_xdev_ibvdev_Native_describe
   (JNIEnv *, jclass, jint, jbyteArray, jbyteArray, jbyteArray);
+
+/*
+ * Class:     xdev_ibvdev_Native
+ * Method:    describeLauncher
+ * Signature: ([I[B[B)[B
+ */
+JNIEXPORT jbyteArray JNICALL Java_xdev_ibvdev_Native_describeLauncher
+  (JNIEnv *, jclass, jintArray, jbyteArray, jbyteArray);
 
 /*
  * Class:     xdev_ibvdev_Native

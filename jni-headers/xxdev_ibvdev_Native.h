@@ -81,6 +81,14 @@ JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_size
 
 /*
  * Class:     xxdev_ibvdev_Native
+ * Method:    rank
+ * Signature: (J)I
+ */
+JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_rank
+  (JNIEnv *, jclass, jlong);
+
+/*
+ * Class:     xxdev_ibvdev_Native
  * Method:    jobId
  * Signature: (J)[B
  */

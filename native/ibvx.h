@@ -227,6 +227,12 @@ int ibvx_counters(struct ibvx *ep, int peer, struct ibvx_counter *out, int max);
  * cfg->conf and the settings are read, nothing is opened. */
 int ibvx_describe(const struct ibvx_config *cfg, char **out);
 
+/* What ibvdev-info --launcher prints: which launchers were found and which one was chosen, and then, as a test, all
+ * ranks of the job meet and part.  Every rank has to call it; it blocks as ibvx_open() does, and counts as the process's
+ * first meeting (its rank, conf and peers are not looked at).  0, and rank 0 has the text, the others an empty one; or the
+ * negative errno of the meeting, and *out has a text all the same (NULL only with -ENOMEM and for bad settings). */
+int ibvx_describe_launcher(const struct ibvx_config *cfg, char **out);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -102,7 +102,9 @@ public abstract class Device {
 	/**
 	 * Joins the job; returns when all its processes have (F-MPJ 2009, listing of xxdev.Device).
 	 *
-	 * @param args this process's rank, the conf file, the device's name; more is not looked at
+	 * @param args this process's rank, the conf file, the device's name; more is not looked at. The conf may be the word
+	 *             auto: the launcher that has started the process knows the job, and the rank is checked, or -1; or auto
+	 *             alone
 	 * @return all processes of the job; the index is the rank
 	 * @throws XXDevException if the arguments are wrong, or a process is missing when the time is over
 	 */

@@ -92,6 +92,8 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"what tells rank, size and the address of rank 0; auto: the conf, else what the environment shows"),
 	[SETTING_NET] = TEXT("net", 255, "",
 		"interfaces, addresses or subnets (eth0, 10.1.0.0/16) where rank 0 listens for the others; empty: all"),
+	[SETTING_MUNGE_SOCKET] = TEXT("munge_socket", 107, "",
+		"where the munge daemon listens (plain Slurm), if not where its library expects it"),
 	[SETTING_START_TIMEOUT_MS] = INT("start_timeout_ms", "ms", 1, MS_MAX, false, "60000",
 		"how long the start waits for missing ranks"),
 	[SETTING_FINISH_TIMEOUT_MS] = INT("finish_timeout_ms", "ms", 0, MS_MAX, false, "30000",

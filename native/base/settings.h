@@ -47,6 +47,7 @@ enum setting {
 	SETTING_VERBS_TIMEOUT_MS,  /* ms without acknowledgement until a peer is given up */
 	SETTING_LAUNCHER,          /* choice: auto, conf, pmix, pmi, slurm, single */
 	SETTING_NET,               /* list of interfaces, addresses, subnets; empty: all */
+	SETTING_MUNGE_SOCKET,      /* path; empty: the default of libmunge */
 	SETTING_START_TIMEOUT_MS,  /* ms until a missing rank fails the start */
 	SETTING_FINISH_TIMEOUT_MS, /* ms that close waits for sends to drain */
 	SETTING_FAULT_SCOPE,       /* choice: peer, job */

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "bootstrap/deadline.h"
+#include "bootstrap/interfaces.h"
 #include "bootstrap/launch_row.h"
 
 /* In the order in which they are looked for.  The last one is found, or explains why it must not be taken for granted. */
@@ -101,6 +102,50 @@ int launch_open(struct launch **out, const struct bootstrap_config *cfg)
 	}
 	*out = l;
 	return 0;
+}
+
+static void report_addresses(const struct settings *settings, FILE *out)
+{
+	struct address_list list;
+	const char *comma = "";
+
+	fprintf(out, "addresses:   ");
+	if (interfaces_find(&list, settings) < 0) {
+		fprintf(out, "%s\n", error_text());
+		return;
+	}
+	for (int i = 0; i < list.count; i++) {
+		char text[ADDRESS_TEXT_BYTES];
+
+		address_numeric(&list.at[i], text);
+		fprintf(out, "%s%s", comma, text);
+		comma = ", ";
+	}
+	fprintf(out, " (net=%s, %s)\n", settings_text(settings, SETTING_NET), settings_origin(settings, SETTING_NET));
+}
+
+void launch_report(const struct settings *settings, FILE *out)
+{
+	struct bootstrap_config cfg = {.rank = -1, .conf = "auto", .settings = (struct settings *)(uintptr_t)settings};
+	const struct launch_row *row = NULL;
+	int err = launch_choose(&cfg, &row);
+
+	fprintf(out, "launchers, in the order in which they are looked for:\n");
+	for (int i = 0; launch_rows[i]; i++) {
+		char why[LAUNCH_WHY_BYTES];
+		bool found = launch_rows[i]->found(why);
+
+		/* What single says of the environment matters only where nothing else was found. */
+		if (launch_rows[i] == &launch_single && row && row != &launch_single && !err)
+			snprintf(why, sizeof(why), "not looked for, as another was found");
+		fprintf(out, "  %-8s %s: %s\n", launch_rows[i]->name, found ? "found" : "not found", why);
+	}
+	if (err)
+		fprintf(out, "chosen:      none: %s\n", error_text());
+	else
+		fprintf(out, "chosen:      %s (launcher=%s, %s)\n", row->name, settings_text(settings, SETTING_LAUNCHER),
+			settings_origin(settings, SETTING_LAUNCHER));
+	report_addresses(settings, out);
 }
 
 int launch_rank(const struct launch *l)

@@ -32,6 +32,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "base/settings.h"
@@ -48,6 +49,10 @@ struct launch;
  * (the engine), -EBUSY (another thread is opening an endpoint by this engine), -ESTALE (a start by it has failed
  * before): with text. */
 int launch_open(struct launch **out, const struct bootstrap_config *cfg);
+
+/* For people: each launcher with what was found of it, the one that would be chosen without a conf and why, and the
+ * addresses at which rank 0 would listen.  Opens nothing. */
+void launch_report(const struct settings *settings, FILE *out);
 
 int launch_rank(const struct launch *l);
 int launch_size(const struct launch *l);

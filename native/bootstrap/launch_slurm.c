@@ -85,10 +85,10 @@ static int slurm_read_ports(struct slurm *s)
 }
 
 /* A munge that does not work here is better noticed now than when all time is gone. */
-static int slurm_check_munge(void)
+static int slurm_check_munge(const struct launch *l)
 {
 	char text[MUNGE_TEXT_BYTES];
-	int err = munge_load();
+	int err = munge_load(settings_text(l->settings, SETTING_MUNGE_SOCKET));
 
 	return err ? err : munge_seal("", 0, text);
 }
@@ -113,7 +113,7 @@ static int slurm_open(struct launch *l, const struct bootstrap_config *cfg, int6
 		err = slurm_read_ports(s);
 	if (!err && launch_variable("SLURM_STEP_NUM_NODES", 1, INT32_MAX, &nodes) == 0 && nodes == 1)
 		l->local_size = l->size;
-	return err || l->size == 1 ? err : slurm_check_munge();
+	return err || l->size == 1 ? err : slurm_check_munge(l);
 }
 
 static int slurm_publish(struct launch *l, const struct card *card, const struct address_listener *listener,

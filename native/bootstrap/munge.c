@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -16,6 +17,7 @@
 #define MUNGE_SUCCESS 0
 #define MUNGE_OPTION_CIPHER 0
 #define MUNGE_OPTION_TTL 4
+#define MUNGE_OPTION_SOCKET 8
 #define MUNGE_OPTION_UID 9
 #define MUNGE_CIPHER_AES_128 4
 /* Clocks of nodes may differ by this; the rest of the start is bounded by the nonce. */
@@ -32,6 +34,7 @@ struct munge_api {
 
 static struct munge_api munge_api;
 static int munge_state; /* 1: loaded; 0: not yet */
+static char munge_socket[108];
 static pthread_mutex_t munge_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int munge_load_locked(void)
@@ -60,11 +63,13 @@ static int munge_load_locked(void)
 	return 0;
 }
 
-int munge_load(void)
+int munge_load(const char *socket)
 {
 	int err;
 
 	pthread_mutex_lock(&munge_lock);
+	if (!munge_state)
+		snprintf(munge_socket, sizeof(munge_socket), "%s", socket);
 	err = munge_state ? 0 : munge_load_locked();
 	pthread_mutex_unlock(&munge_lock);
 	return err;
@@ -82,6 +87,8 @@ static int munge_context(void **out)
 
 	if (!ctx)
 		return error_set(-ENOMEM, "munge: no memory");
+	if (status == MUNGE_SUCCESS && *munge_socket)
+		status = munge_api.set(ctx, MUNGE_OPTION_SOCKET, munge_socket);
 	if (status == MUNGE_SUCCESS)
 		status = munge_api.set(ctx, MUNGE_OPTION_CIPHER, MUNGE_CIPHER_AES_128);
 	if (status == MUNGE_SUCCESS)
@@ -116,12 +123,15 @@ int munge_seal(const void *payload, size_t len, char out[MUNGE_TEXT_BYTES])
 
 int munge_unseal(const char *text, void *payload, size_t size, size_t *len)
 {
-	void *bytes = NULL;
-	int got = 0, status, err = 0;
+	void *bytes = NULL, *ctx = NULL;
+	int got = 0, status, err = munge_context(&ctx);
 	uid_t uid = (uid_t)-1;
 	gid_t gid;
 
-	status = munge_api.decode(text, NULL, &bytes, &got, &uid, &gid);
+	if (err)
+		return err;
+	status = munge_api.decode(text, ctx, &bytes, &got, &uid, &gid);
+	munge_api.destroy(ctx);
 	if (status != MUNGE_SUCCESS)
 		err = munge_bad("opening a credential", status);
 	else if (uid != geteuid())

@@ -14,8 +14,9 @@
 
 #define MUNGE_TEXT_BYTES 4096
 
-/* Opens the library (once in a process, it stays).  0; -ENOENT, -EPROTO: with text. */
-int munge_load(void);
+/* Opens the library (once in a process, it stays).  socket: where the daemon listens, of the first call; "": where the
+ * library expects it.  0; -ENOENT, -EPROTO: with text. */
+int munge_load(const char *socket);
 
 /* A credential with this payload for processes of this user, encrypted, valid for a minute or two.  out ends with NUL.
  * 0; -EACCES (the daemon says no, or does not run), -EMSGSIZE: with text. */

@@ -95,7 +95,7 @@ static int describe_conf(struct settings *s, const struct ibvx_config *cfg, FILE
 	struct bootstrap *b = NULL;
 	int size = 0, rc;
 
-	if (!cfg->conf)
+	if (!cfg->conf || strcmp(cfg->conf, "auto") == 0)
 		return 0;
 	rc = bootstrap_open(&b, &bc, &size);
 	bootstrap_close(b);

@@ -113,6 +113,19 @@ NATIVE(jint, size)(JNIEnv *env, jclass class, jlong handle)
 	return size;
 }
 
+NATIVE(jint, rank)(JNIEnv *env, jclass class, jlong handle)
+{
+	struct ibvx *ep = endpoint_get(handle);
+
+	(void)env, (void)class;
+	if (!ep)
+		return -ESHUTDOWN;
+	jint rank = ibvx_rank(ep);
+
+	endpoint_put(handle);
+	return rank;
+}
+
 NATIVE(jbyteArray, jobId)(JNIEnv *env, jclass class, jlong handle)
 {
 	struct ibvx *ep = endpoint_get(handle);
@@ -138,6 +151,25 @@ NATIVE(jbyteArray, describe)(JNIEnv *env, jclass class, jint rank, jbyteArray co
 	if (!job)
 		return NULL;
 	if (ibvx_describe(&job->config, &text) >= 0)
+		array = array_of(env, text, strlen(text));
+	ibvx_free(text);
+	job_close(job);
+	return array;
+}
+
+NATIVE(jbyteArray, describeLauncher)(JNIEnv *env, jclass class, jintArray status, jbyteArray settings, jbyteArray defaults)
+{
+	struct job *job = job_open(env, -1, NULL, settings, defaults);
+	jbyteArray array = NULL;
+	char *text = NULL;
+
+	(void)class;
+	if (!job)
+		return NULL;
+	jint rc = ibvx_describe_launcher(&job->config, &text);
+
+	(*env)->SetIntArrayRegion(env, status, 0, 1, &rc);
+	if (text)
 		array = array_of(env, text, strlen(text));
 	ibvx_free(text);
 	job_close(job);
@@ -455,6 +487,7 @@ SHARED(open);
 SHARED(close);
 SHARED(abort);
 SHARED(size);
+SHARED(rank);
 SHARED(jobId);
 SHARED(errorText);
 SHARED(peek);

@@ -80,6 +80,28 @@ static void test_contradictions(void **state)
 	unsetenv("OMPI_COMM_WORLD_SIZE");
 }
 
+static void test_report(void **state)
+{
+	struct settings *settings = settings_new();
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out;
+
+	(void)state;
+	assert_int_equal(settings_set(settings, SETTINGS_CALLER, "net", "lo", "test"), 0);
+	setenv("PMI_FD", "77", 1);
+	out = open_memstream(&text, &bytes);
+	launch_report(settings, out);
+	fclose(out);
+	unsetenv("PMI_FD");
+	settings_free(settings);
+	assert_non_null(strstr(text, "pmix     not found: PMIX_RANK"));
+	assert_non_null(strstr(text, "pmi      found: PMI_FD=77"));
+	assert_non_null(strstr(text, "chosen:      pmi (launcher=auto, default)"));
+	assert_non_null(strstr(text, "127.0.0.1"));
+	free(text);
+}
+
 static int find(const char *net, struct address_list *list)
 {
 	struct settings *settings = settings_new();
@@ -173,7 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choice), cmocka_unit_test(test_contradictions), cmocka_unit_test(test_interfaces),
-		cmocka_unit_test(test_race),   cmocka_unit_test(test_listen_at),
+		cmocka_unit_test(test_report),	cmocka_unit_test(test_race),   cmocka_unit_test(test_listen_at),
 	};
 
 	session_forget_engines();

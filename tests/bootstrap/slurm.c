@@ -345,7 +345,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	session_forget_engines();
-	if (munge_load() < 0) {
+	if (munge_load("") < 0) {
 		fprintf(stderr, "%s\n", error_text());
 		return 1;
 	}

@@ -34,6 +34,17 @@ class Info(LauncherTest):
                 self.assertTrue(err.startswith("ibvdev-info: "), err)
                 self.assertIn(text, err)
 
+    def test_launcher(self):
+        status, out, err = self.info("--launcher")
+        self.assertEqual((status, err), (0, ""))
+        for text in ("pmix     not found: PMIX_RANK is not set", "pmi      not found", "slurm    not found: SLURM",
+                     "chosen:      single (launcher=auto, default)", "addresses:", "1 rank met in", "rank 0 (pid "):
+            self.assertIn(text, out)
+        status, out, err = self.info("--launcher", env={"IBVDEV_LAUNCHER": "pmi"})
+        self.assertEqual((status, err), (1, ""))
+        self.assertIn("chosen:      none: launcher=pmi (environment IBVDEV_LAUNCHER)", out)
+        self.assertIn("rendezvous:  failed: launcher=pmi", out)
+
     def test_bad_command_lines(self):
         status, _, err = self.info("a", "b")
         self.assertEqual(status, 2)

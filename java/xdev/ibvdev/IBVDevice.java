@@ -45,7 +45,8 @@ public final class IBVDevice implements Device {
 	/**
 	 * Joins the job; returns when all ranks have come. After a failure it can be called again.
 	 *
-	 * @param args this process's rank; a conf file's path or MPJ Express's ";" string; the device's name, which is not looked at
+	 * @param args this process's rank; a conf file's path or MPJ Express's ";" string; the device's name, which is not looked at.
+	 *             The conf auto: the launcher knows the job, and checks the rank, or it is -1; or auto alone
 	 * @return the ids of all ranks; the index is the rank
 	 * @throws XDevException if the arguments, the conf or a setting is wrong, or ranks are missing when the setting
 	 *                       start_timeout_ms has passed
@@ -58,14 +59,15 @@ public final class IBVDevice implements Device {
 		long handle;
 		try {
 			NativeLibrary.load();
-			handle = Native.open(rank, Settings.text(args[1]), Settings.properties(), Settings.defaults());
+			handle = Native.open(rank, Settings.conf(args), Settings.properties(), Settings.defaults());
 		} catch (UnsatisfiedLinkError | IllegalArgumentException e) {
 			throw Errors.wrap("init", e.getMessage(), e);
 		}
 		if (Native.failed(handle))
-			throw Errors.of("init of rank " + rank);
+			throw Errors.of(rank < 0 ? "init" : "init of rank " + rank);
 		try {
-			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), rank, Native.size(handle));
+			String job = new String(Native.jobId(handle), StandardCharsets.US_ASCII);
+			Peers all = new Peers(job, Native.rank(handle), Native.size(handle));
 			registered = new RegisteredBuffers(handle);
 			pool = new PoolRegions(registered);
 			endpoint = handle;
@@ -79,8 +81,10 @@ public final class IBVDevice implements Device {
 	}
 
 	private static int rankArgument(String[] args) {
+		if (Settings.launcherKnows(args))
+			return -1;
 		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
-			throw new XDevException("init needs three arguments: rank, conf file or \";\" string, device name; got "
+			throw new XDevException("init needs three arguments: rank, conf file or \";\" string, device name, or the one word auto; got "
 				+ (args == null ? "none" : java.util.Arrays.toString(args)));
 		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
 			throw new XDevException("init: the second argument, a conf file's path or a \";\" string, is "
@@ -88,7 +92,7 @@ public final class IBVDevice implements Device {
 		try {
 			return Integer.parseInt(args[0].trim());
 		} catch (NumberFormatException e) {
-			throw Errors.wrap("init", "the first argument must be the rank, a number from 0 to size - 1; it is \"" + args[0]
+			throw Errors.wrap("init", "the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0]
 				+ "\"", e);
 		}
 	}

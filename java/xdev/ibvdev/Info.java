@@ -11,12 +11,16 @@ public final class Info {
 	/**
 	 * Prints it on stdout.
 	 *
-	 * @param args at most one: a conf file whose settings count too
+	 * @param args at most one: a conf file whose settings count too, or --launcher
 	 */
 	public static void main(String[] args) {
 		if (args.length > 1) {
-			System.err.println("usage: java -jar ibvdev.jar [conf file]");
+			System.err.println("usage: java -jar ibvdev.jar [conf file | --launcher]");
 			System.exit(2);
+		}
+		if (args.length == 1 && args[0].equals("--launcher")) {
+			System.exit(launcher());
+			return;
 		}
 		String origin;
 		byte[] text;
@@ -42,5 +46,25 @@ public final class Info {
 		System.out.println("  native library: " + origin);
 		System.out.print(new String(text, StandardCharsets.UTF_8));
 		System.out.flush();
+	}
+
+	/** Every rank of the job runs this; rank 0 prints, and whoever fails does. */
+	private static int launcher() {
+		int[] status = {1};
+		byte[] text;
+		try {
+			NativeLibrary.load();
+			text = Native.describeLauncher(status, Settings.properties(), Settings.defaults());
+		} catch (UnsatisfiedLinkError | IllegalArgumentException e) {
+			System.err.println("ibvdev-info: " + e.getMessage());
+			return 1;
+		}
+		if (text == null) {
+			System.err.println("ibvdev-info: " + new String(Native.errorText(), StandardCharsets.UTF_8));
+			return 1;
+		}
+		System.out.print(new String(text, StandardCharsets.UTF_8));
+		System.out.flush();
+		return status[0] == 0 ? 0 : 1;
 	}
 }

@@ -17,7 +17,7 @@ final class Native {
 	/** The jar's version; the library compares it with its own in JNI_OnLoad. */
 	static final String VERSION = "0.1.0";
 	/** The number of the interface between the jar and the library; raised when a native method changes. */
-	static final int ABI = 3;
+	static final int ABI = 4;
 
 	/** Offsets in the result block. */
 	static final int RESULT_SOURCE = 0;
@@ -45,7 +45,8 @@ final class Native {
 	/**
 	 * Opens an endpoint. Texts are UTF-8; each ends with a NUL, lists are just many of them.
 	 *
-	 * @param conf path or ";" string; an empty array: none
+	 * @param rank -1: the launcher knows
+	 * @param conf path, ";" string or "auto"; an empty array: as "auto"
 	 */
 	static native long open(int rank, byte[] conf, byte[] settings, byte[] defaults);
 
@@ -55,9 +56,19 @@ final class Native {
 
 	static native int size(long endpoint);
 
+	static native int rank(long endpoint);
+
 	static native byte[] jobId(long endpoint);
 
 	static native byte[] describe(int rank, byte[] conf, byte[] settings, byte[] defaults);
+
+	/**
+	 * The launcher that was found, and a meeting of all ranks as a test.
+	 *
+	 * @param status one element, set to 0 or the negative errno of the meeting
+	 * @return the report, empty on ranks other than 0 if all is well; null: there is only the error's text
+	 */
+	static native byte[] describeLauncher(int[] status, byte[] settings, byte[] defaults);
 
 	static native byte[] errorText();
 

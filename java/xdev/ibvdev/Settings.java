@@ -47,6 +47,26 @@ public final class Settings {
 	}
 
 	/**
+	 * Is it the word auto alone? The launcher that has started the process knows the rank then.
+	 *
+	 * @param args of init
+	 * @return true if so
+	 */
+	public static boolean launcherKnows(String[] args) {
+		return args != null && args.length > 0 && "auto".equals(args[0]);
+	}
+
+	/**
+	 * The conf that init is given, as the library takes it.
+	 *
+	 * @param args of init: rank and conf, or auto
+	 * @return as {@link #text}
+	 */
+	public static byte[] conf(String[] args) {
+		return text(launcherKnows(args) ? args[0] : args[1]);
+	}
+
+	/**
 	 * A text as the library takes it.
 	 *
 	 * @param text without NUL

@@ -66,14 +66,15 @@ public final class IBVDevice extends Device {
 			limits = new Limits();
 			serializer = ObjectCodec.serializer();
 			NativeLibrary.load();
-			handle = Native.open(rank, Settings.text(args[1]), Settings.properties(), Settings.defaults());
+			handle = Native.open(rank, Settings.conf(args), Settings.properties(), Settings.defaults());
 		} catch (UnsatisfiedLinkError | IllegalArgumentException e) {
 			throw new XXDevException("init: " + e.getMessage(), e);
 		}
 		if (Native.failed(handle))
-			throw new XXDevException("init of rank " + rank + ": " + Texts.last());
+			throw new XXDevException((rank < 0 ? "init: " : "init of rank " + rank + ": ") + Texts.last());
 		try {
-			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), rank, Native.size(handle));
+			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), Native.rank(handle),
+				Native.size(handle));
 			codec = new ObjectCodec(all.size(), limits, serializer);
 			registered = new RegisteredBuffers(handle);
 			endpoint = handle;
@@ -86,8 +87,10 @@ public final class IBVDevice extends Device {
 	}
 
 	private static int rankArgument(String[] args) {
+		if (Settings.launcherKnows(args))
+			return -1;
 		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
-			throw new XXDevException("init needs three arguments: rank, conf file, device name; got "
+			throw new XXDevException("init needs three arguments: rank, conf file, device name, or the one word auto; got "
 				+ (args == null ? "none" : java.util.Arrays.toString(args)));
 		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
 			throw new XXDevException("init: the second argument, a conf file's path, is "
@@ -95,7 +98,7 @@ public final class IBVDevice extends Device {
 		try {
 			return Integer.parseInt(args[0].trim());
 		} catch (NumberFormatException e) {
-			throw new XXDevException("init: the first argument must be the rank, a number from 0 to size - 1; it is \"" + args[0] + "\"", e);
+			throw new XXDevException("init: the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0] + "\"", e);
 		}
 	}
 

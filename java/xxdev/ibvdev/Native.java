@@ -67,7 +67,8 @@ final class Native {
 	/**
 	 * Opens an endpoint. Texts are UTF-8; each ends with a NUL, lists are just many of them ({@link xdev.ibvdev.Settings}).
 	 *
-	 * @param conf path or ";" string; an empty array: none
+	 * @param rank -1: the launcher knows
+	 * @param conf path, ";" string or "auto"; an empty array: as "auto"
 	 */
 	static native long open(int rank, byte[] conf, byte[] settings, byte[] defaults);
 
@@ -76,6 +77,8 @@ final class Native {
 	static native void abort(long endpoint);
 
 	static native int size(long endpoint);
+
+	static native int rank(long endpoint);
 
 	static native byte[] jobId(long endpoint);
 

@@ -69,6 +69,18 @@ final class Lifecycle extends Program {
 		check(pending.iwait() != null, "a refused finish changes nothing");
 	}
 
+	/** Nothing that the library knows has started this process: it is a job of one rank. */
+	@Case
+	void launcherKnows() throws Exception {
+		Device fresh = new IBVDevice();
+		for (String[] words : new String[][] {{"auto"}, {"-1", "auto", "ibvdev"}, {"0", "auto", "ibvdev"}}) {
+			check(fresh.init(words).length == 1, "size");
+			check(fresh.id() != null, "id");
+			fresh.finish();
+		}
+		fails(() -> fresh.init(new String[] {"1", "auto", "ibvdev"}), "rank 1 was given", "rank 0 of 1");
+	}
+
 	@Case
 	void finishWhileAThreadReceives() throws Exception {
 		Task blocked = Task.start(() -> dev.recv(empty(), ids[me], 2, CONTEXT));

@@ -66,6 +66,18 @@ final class Lifecycle extends Program {
 		}
 	}
 
+	/** Nothing that the library knows has started this process: it is a job of one rank. */
+	@Case
+	void launcherKnows() throws Exception {
+		Device fresh = Device.newInstance("ibvdev");
+		for (String[] words : new String[][] {{"auto"}, {"-1", "auto", "ibvdev"}, {"0", "auto", "ibvdev"}}) {
+			equal(1, fresh.init(words).length, "size");
+			equal(0, fresh.id().rank(), "rank");
+			fresh.finish();
+		}
+		fails(() -> fresh.init(new String[] {"1", "auto", "ibvdev"}), "rank 1 was given", "rank 0 of 1");
+	}
+
 	@Case
 	void processes() {
 		equal(2, ids.length, "size");
