@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Host lists, host files, allocations, and which rank goes where."""
+import importlib.util
 import os
+import subprocess
+import sys
 
 from support import LauncherTest, main
 
-from ibvrun import bootstrap, hosts, jvm, output, pmi, remote, topology
+from ibvrun import bootstrap, hosts, jvm, output, pmi, remote, topology, wire
 from ibvrun.errors import UserError
 
 
@@ -162,18 +165,25 @@ class Topology(LauncherTest):
         self.assertEqual(topology.shown([8, 0, 1, 2, 3]), "0-3,8")
 
 
-class Wire(LauncherTest):
-    def test_the_agent_has_every_module_it_imports(self):
-        names = [name for name, _ in bootstrap.read_modules()]
-        self.assertEqual(names, list(bootstrap.MODULES))
-        line = bootstrap.source_line(bootstrap.read_modules())
-        self.assertEqual(line.count(b"\n"), 1)
-        self.assertLess(len(line), 40000)
+class Boot(LauncherTest):
+    def test_source_and_code(self):
+        """An agent starts from our code, and from the source where Python is another release."""
+        for magic in (importlib.util.MAGIC_NUMBER, b"none"):
+            done = subprocess.run([sys.executable, "-I", "-S", "-c", bootstrap.STUB], capture_output=True, timeout=60,
+                                  input=bootstrap.message(bootstrap.read_modules(), magic), check=False)
+            self.assertEqual((done.stdout, done.stderr), (wire.MAGIC, b""))  # and ends with its input
+
+    def test_a_cut_input(self):
+        text = bootstrap.message(bootstrap.read_modules())
+        for length in (0, 100, 5000):
+            done = subprocess.run([sys.executable, "-I", "-S", "-c", bootstrap.STUB], capture_output=True, timeout=60,
+                                  input=text[:length], check=False)
+            self.assertEqual(done.stdout, b"")
 
     def test_an_old_python_is_named(self):
-        text = bootstrap.LOADER.format(oldest=(99, 0), text="99.0")
+        text = bootstrap.LOADER.format(oldest=(99, 0), text="99.0", sizes=[], magic=b"")
         with self.assertRaisesRegex(SystemExit, "99.0 or later is needed"):
-            exec(text, {"packed": ""})
+            exec(text, {})
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ from .wire import ALL, MAGIC, TICK_S, Kind, Link, pack, unpack
 
 
 class Agent:
-    def __init__(self, modules, note):
-        self._modules = modules
+    def __init__(self, boot, note):
+        """boot: what makes another agent (bootstrap.message)."""
+        self._boot = boot
         self._note = note
         self._notes = []
         self._selector = selectors.DefaultSelector()
@@ -86,10 +87,9 @@ class Agent:
         self._remember("job", setup["job"])
         self._send(Kind.HELLO, pack({"host": socket.gethostname(), "pid": os.getpid(),
                                      "cpus": len(os.sched_getaffinity(0)), "python": sys.version.split()[0]}))
-        line = bootstrap.source_line(self._modules) if spec["below"] else b""
         for below in spec["below"]:
             try:
-                self._branches.append(Branch(self._selector, below, setup, line, self._on_up_frame,
+                self._branches.append(Branch(self._selector, below, setup, self._boot, self._on_up_frame,
                                              self._on_branch_lost))
             except OSError as e:
                 self._send_lost(below["host"], [below["node"]], "starting %s: %s" % (setup["agent"][0], e.strerror))
@@ -226,7 +226,7 @@ def _take_connection():
     return up
 
 
-def main(modules):
+def main(blobs, magic):
     note = keeper.split()
-    Agent(modules, note).run()
+    Agent(bootstrap.message(blobs, magic), note).run()
     os._exit(0)

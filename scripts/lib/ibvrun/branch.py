@@ -23,11 +23,11 @@ def nodes_of(spec):
 
 
 class Branch:
-    """setup: what every agent of the job is told: "agent" (words or None), "python", "silence_s", "job".
+    """boot: of bootstrap.message; setup: what every agent of the job is told: "agent" (words or None), "python", "silence_s", "job".
 
     on_frame(kind, node, body) for all that comes up; on_lost(branch, text) once, unless it was told to quit."""
 
-    def __init__(self, selector, spec, setup, line, on_frame, on_lost):
+    def __init__(self, selector, spec, setup, boot, on_frame, on_lost):
         self.spec = spec
         self.host = spec["host"]
         self.nodes = nodes_of(spec)
@@ -49,7 +49,7 @@ class Branch:
         os.close(from_agent[1])
         self.link = Link(selector, from_agent[0], to_agent[1], self._on_link_frame, self._on_link_end,
                          setup["silence_s"], MAGIC)
-        self.link.send_raw(line)
+        self.link.send_raw(boot)
         self.link.send(Kind.SETUP, spec["node"], pack(dict(setup, spec=spec)))
         self.link.paused = True  # until it has answered: starting is limited by the command itself
 

@@ -2,7 +2,6 @@
 """What a job is made of before its first process: ids, ports, the conf file."""
 import os
 import re
-import secrets
 import shutil
 import socket
 import tempfile
@@ -68,10 +67,10 @@ class Job:
         ours: the ranks are ours to name and to clean up after."""
         self.by_launcher = by_launcher
         self._ours = ours
-        drawn = secrets.token_hex(16)
+        drawn = os.urandom(16).hex()
         self.given_id = environ.get("IBVDEV_JOB_ID") or drawn
         self.id = self.given_id if re.fullmatch("[0-9a-fA-F]{32}", self.given_id) else drawn
-        self.secret = environ.get("IBVDEV_JOB_SECRET") or secrets.token_hex(16)
+        self.secret = environ.get("IBVDEV_JOB_SECRET") or os.urandom(16).hex()
         self.folder = None
 
     def write_conf(self, path, text):

@@ -8,7 +8,6 @@ the start; later it is a fault, and its ranks count as ended.
 """
 import collections
 import os
-import secrets
 import selectors
 import signal
 import time
@@ -98,14 +97,14 @@ class RemoteCrew(Crew):
         self.live = list(self._by_rank.values())
         setup = {"agent": self._opts.agent, "python": self._opts.python, "silence_s": self._opts.heartbeat_s,
                  "job": self._job.id}
-        line = bootstrap.source_line(bootstrap.read_modules())
+        boot = bootstrap.message(bootstrap.read_modules())
         specs = tree(self._nodes, self._opts.fan_out, lambda name: self._opts.agent_is_default and is_here(name))
         self._answer_limit = time.monotonic() + ANSWER_S
         self._fence = pmi.Fence(len(specs), self._on_fence)
         self.tick_at = time.monotonic() + TICK_S
         for spec in specs:
             try:
-                branch = Branch(self._selector, spec, setup, line, self._on_frame, self._on_branch_lost)
+                branch = Branch(self._selector, spec, setup, boot, self._on_frame, self._on_branch_lost)
             except OSError as e:
                 raise UserError("--agent %s: starting it for %s: %s" % (self._opts.agent[0], spec["host"], e.strerror),
                                 STATUS_NOT_RUN) from e
@@ -138,7 +137,7 @@ class RemoteCrew(Crew):
         self._planned = True
         commands = {c.rank: c for c in self._plan.commands}
         node_of_rank = [self._by_rank[r].node.number for r in sorted(commands)]
-        self._space = pmi.Space("kvs_" + secrets.token_hex(4), len(commands), pmi.process_mapping(node_of_rank))
+        self._space = pmi.Space("kvs_" + os.urandom(4).hex(), len(commands), pmi.process_mapping(node_of_rank))
         shared = {"kvs": self._space.name, "size": self._space.size,
                   "mapping": self._space.values[pmi.MAPPING_KEY], "environ": self._environ, "bind": self._opts.bind,
                   "wide": not self._opts.executable}
