@@ -15,9 +15,10 @@
  * IBVX_ANY_SOURCE and tag IBVX_ANY_TAG.  Messages of one sender in one context
  * do not overtake each other, whatever protocol carries them.
  *
- * Progress is made by whoever calls (and by a thread of the library's own with the setting
- * progress_thread).  A receive may be complete here while the word of it to the sender still
- * waits for room: it goes out with the next call, or with ibvx_close().
+ * Progress is made by the threads that call.  A non-blocking operation on a long message also
+ * proceeds while none does, by a thread of the library's own (unless progress_thread=0).  A receive may be complete
+ * here while its acknowledgement to the sender waits for room: it goes out with the next call,
+ * by that thread, or with ibvx_close().
  *
  * Errors: every int function returns 0 or a positive answer, or a negative errno
  * value.  ibvx_error() then gives one sentence that names the value and the

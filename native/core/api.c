@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "core/background.h"
 #include "core/complete.h"
 #include "core/eager.h"
 #include "core/flow_control.h"
@@ -171,6 +172,7 @@ static int api_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int
 	if (rc == 0) {
 		*req = request_handle(r);
 		api_start_send(ep, r, buf);
+		background_start(ep, r);
 	}
 	core_unlock(ep);
 	return rc;
@@ -255,8 +257,10 @@ int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag
 	rc = api_check_open(ep);
 	if (rc == 0)
 		rc = api_start_recv(ep, buf, source, tag, context, NULL, false, &r);
-	if (rc == 0)
+	if (rc == 0) {
 		*req = request_handle(r);
+		background_start(ep, r);
+	}
 	core_unlock(ep);
 	return rc;
 }
@@ -435,8 +439,10 @@ int ibvx_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf,
 	*req = IBVX_REQ_NULL;
 	core_lock(ep);
 	rc = api_mrecv(ep, message, buf, false, true, &r);
-	if (rc == 0)
+	if (rc == 0) {
 		*req = request_handle(r);
+		background_start(ep, r);
+	}
 	core_unlock(ep);
 	return rc;
 }

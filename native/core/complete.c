@@ -26,6 +26,9 @@ void complete_apart(struct ibvx *ep, struct request *r, int error)
 	if (error == 0 && r->lost)
 		error = -ENOMEM;
 	r->error = error;
+	if (r->background)
+		ep->background_count--;
+	r->background = false;
 	complete_release_rkey(r);
 	if (error && r->split && r->base[1]) {
 		free(r->base[1]);

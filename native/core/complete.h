@@ -42,7 +42,7 @@ static inline void complete_request(struct ibvx *ep, struct request *r, int erro
 		complete_refused(ep, r);
 		return;
 	}
-	if (error || r->pinnable || r->rkey_packed || r->detached) {
+	if (error || r->pinnable || r->rkey_packed || r->detached || r->background) {
 		complete_apart(ep, r, error);
 		return;
 	}

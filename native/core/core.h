@@ -110,8 +110,7 @@ struct waiter {
 	struct list link;
 	_Atomic uint32_t signal; /* the futex word: 1 = look again */
 	bool sleeping;           /* on signal */
-	bool on_doorbell;            /* on the bell, perhaps no longer as the poller */
-	bool background;         /* the progress thread */
+	bool on_doorbell;        /* sleeps there, as the poller */
 	bool wants_any;          /* peek: signal at any completion */
 	bool wants_message;      /* probe: signal at any unexpected arrival */
 	bool away;               /* it waits for a window, not for the bell or its signal */
@@ -151,22 +150,22 @@ struct ibvx {
 
 	struct list finished;      /* completed, not yet shown by peek or consumed; newest last */
 
-	/* waiting (wait.c) */
+	/* waiting (progress.c, background.c) */
 	struct list waiters;
 	int any_waiters;           /* those that want any completion */
-	struct waiter *poller;     /* holds the token */
-	bool asleep;               /* the poller is in futex_wait on the bell */
+	struct waiter *poller;     /* owns progress */
+	bool asleep;               /* the poller is in futex_wait on the doorbell */
 	struct transport *doorbell_owner;
-	uint32_t *doorbell;
-	uint32_t own_doorbell;
+	uint32_t *doorbell;        /* two words (enum transport_doorbell) */
+	uint32_t own_doorbell[TRANSPORT_DOORBELL_WORDS];
 	int64_t spin_ns, yield_ns;
 	int64_t lease_offer_ns, lease_claim_ns; /* how long a window is offered, and left to who has claimed it */
 	bool oversubscribed;       /* more ranks on this node than processors they may use */
 	uint64_t processors[16];   /* those that the ranks of this node may run on */
 	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */
-	pthread_t wait_thread;
-	bool progress_running;
-	struct waiter progress_waiter;
+	pthread_t background_thread;
+	bool background_running;
+	uint32_t background_count; /* operations that the progress thread continues (background.h) */
 
 	size_t psl, credit_window;
 	bool fault_job;

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "core/background.h"
 #include "core/progress.h"
+#include "core/thread.h"
 #include "core/wait.h"
 #include "core/waiter.h"
 
@@ -69,6 +71,7 @@ static void monitor_event(struct monitor *m, struct watch *w, bool last)
 		w->fn(w->arg);
 		progress_run(ep);
 		waiter_wake(ep);
+		background_rest(ep);
 	}
 	if (last)
 		monitor_free_list(&m->removed);
@@ -95,7 +98,7 @@ static void *monitor_main(void *arg)
 
 int monitor_start(struct monitor *m)
 {
-	int rc = wait_thread(&m->thread, monitor_main, m);
+	int rc = thread_start(&m->thread, monitor_main, m);
 
 	m->running = rc == 0;
 	return rc;

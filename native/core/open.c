@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "core/background.h"
 #include "core/core.h"
 #include "core/dispatch.h"
 #include "core/eager.h"
@@ -286,7 +287,7 @@ int core_attach(struct ibvx *ep, const struct core_peer_info *peers)
 	}
 	core_unlock(ep);
 	if (!ep->doorbell)
-		ep->doorbell = &ep->own_doorbell;
+		ep->doorbell = ep->own_doorbell;
 	free(infos);
 	return rc;
 }
@@ -322,14 +323,15 @@ int core_attached(struct ibvx *ep)
 		if (rc < 0)
 			return rc;
 	}
-	return wait_open(ep, local);
+	wait_open(ep, local);
+	return background_open(ep);
 }
 
 void core_free(struct ibvx *ep)
 {
 	if (!ep)
 		return;
-	wait_close(ep);
+	background_close(ep);
 	monitor_stop(ep->monitor);
 	receive_free_all(ep);
 	pin_close(ep);

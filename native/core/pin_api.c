@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "core/api.h"
+#include "core/background.h"
 #include "core/complete.h"
 #include "core/eager.h"
 #include "core/flow_control.h"
@@ -122,7 +123,7 @@ bool ibvx_pin_lends(struct ibvx *ep, int dest, size_t bytes)
 	struct transport *t;
 	bool moves;
 
-	if (api_check_rank(ep, dest, "destination") || ep->progress_running)
+	if (api_check_rank(ep, dest, "destination"))
 		return false;
 	if (bytes <= ep->peers[dest].eager_max)
 		return true;
@@ -161,6 +162,7 @@ static void pin_start_zero_copy(struct ibvx *ep, struct request *r)
 		send_start(r);
 	else
 		complete_request(ep, r, p->state == PEER_CLOSED ? -EPIPE : p->fail_code);
+	background_start(ep, r); /* before the lock is released: r may be consumed then */
 	r->served = false;
 	for (int n = 0; n < PIN_START_TURNS && r->state != REQ_DONE && r->pin->wanted; n++)
 		pin_serve(ep, r);
@@ -239,7 +241,9 @@ int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf
 			rc = pin_start_copy(ep, r, buf);
 		}
 	}
-	if (rc)
+	if (rc == 0)
+		background_start(ep, r);
+	else
 		*req = IBVX_REQ_NULL;
 	core_unlock(ep);
 	free(copy);
@@ -394,6 +398,7 @@ int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req)
 	if (rc == 0) {
 		*req = request_handle(r);
 		receive_post(ep, r);
+		background_start(ep, r);
 	}
 	core_unlock(ep);
 	return rc;

@@ -141,7 +141,7 @@ bool pin_turn(struct ibvx *ep, struct waiter *w)
 
 	if (r && (r->state == REQ_DONE || r->served || !(r->pin->wanted || (r->kind == REQ_RECV && core_ready(ep)))))
 		r = NULL;
-	if (!list_empty(&ep->wanting) && !w->background)
+	if (!list_empty(&ep->wanting))
 		lent = pin_next_zero_copy(ep);
 	if (r && lent) /* a receive into which much comes does not hold up what goes out */
 		w->zero_copy_next = !w->zero_copy_next;

@@ -70,6 +70,7 @@ struct request {
 	bool acked;        /* send: ACK came while fragments were still going out */
 	bool blocking;     /* not shown to peek, consumed by the call that made it */
 	bool detached;     /* given up by its owner: free it when done */
+	bool background;   /* counted in background_count: the progress thread continues it */
 	bool consumed;     /* the owner has its status, but a control packet is still owed */
 	bool rkey_packed;  /* the peer may have access to the memory: release the rkey */
 	bool split;        /* receive: the body goes to memory of ours */
@@ -149,6 +150,7 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->split = false;
 	r->pinnable = false;
 	r->lost = false;
+	r->background = false;
 	r->scheme = 0;
 	r->served = false;
 	r->pending_control = 0;

@@ -3,24 +3,24 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/futex.h"
+#include "core/background.h"
 #include "core/pin_serve.h"
 #include "core/progress.h"
 #include "core/waiter.h"
 
-/* Sleeps on the bell unless something is there. Lock held on entry and exit. */
+/* Sleeps on the doorbell unless something is there. Lock held on entry and exit. */
 static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 {
 	int64_t left = -1;
-	uint32_t value = waiter_arm(ep);
+	uint32_t value = waiter_arm(ep, TRANSPORT_DOORBELL_POLLER);
 
 	if ((w->moving && core_ready(ep)) || progress_run(ep) > 0 || core_ready(ep) || atomic_load(&w->signal) ||
 	    ep->poller != w) { /* what was sent just now may have called another waiter (waiter_call) */
-		waiter_disarm(ep);
+		waiter_disarm(ep, TRANSPORT_DOORBELL_POLLER);
 		return;
 	}
 	if (deadline_ns >= 0) {
@@ -31,17 +31,14 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	ep->sleeps++;
 	w->on_doorbell = true;
 	core_unlock(ep);
-	futex_wait(ep->doorbell, value, left, ep->doorbell_owner != NULL);
+	futex_wait(waiter_doorbell(ep, TRANSPORT_DOORBELL_POLLER), value, left, ep->doorbell_owner != NULL);
 	core_lock(ep);
 	w->on_doorbell = false;
-	/* while we slept a waiter may have taken the token and the bell from the progress thread */
-	if (ep->poller == w) {
-		ep->asleep = false;
-		waiter_disarm(ep);
-	}
+	ep->asleep = false;
+	waiter_disarm(ep, TRANSPORT_DOORBELL_POLLER);
 }
 
-/* The token holder's turn: spins, yields or sleeps a little, by how long it has been idle. */
+/* The turn of the progress owner: spins, yields or sleeps a little, by how long it has been idle. */
 static void wait_as_poller(struct ibvx *ep, struct waiter *w, int64_t *idle_since, int64_t deadline_ns)
 {
 	int64_t idle_ns = 0;
@@ -68,7 +65,7 @@ static void wait_as_poller(struct ibvx *ep, struct waiter *w, int64_t *idle_sinc
 		wait_sleep(ep, w, deadline_ns);
 }
 
-/* Without the token: until signalled. */
+/* Without progress ownership: until signalled. */
 static void wait_as_follower(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 {
 	int64_t left = -1;
@@ -92,19 +89,9 @@ static void wait_pass_ownership(struct ibvx *ep, struct waiter *w)
 	if (ep->poller != w)
 		return;
 	next = waiter_other(ep, w);
-	ep->poller = NULL;
-	if (!next)
-		return;
 	ep->poller = next;
-	if (!next->on_doorbell) {
+	if (next)
 		waiter_signal(ep, next);
-		return;
-	}
-	/* the progress thread never left the bell: it need not even wake for this */
-	ep->asleep = true;
-	waiter_arm(ep);
-	if (progress_run(ep) > 0 || core_ready(ep))
-		waiter_wake(ep);
 }
 
 int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
@@ -118,8 +105,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	w->sleeping = false;
 	list_append(&ep->waiters, &w->link);
 	ep->any_waiters += w->wants_any;
-	if (!w->background)
-		ep->users++;
+	ep->users++;
 	for (;;) {
 		if (!ep->aborted && (pin_turn(ep, w) || progress_run(ep) > 0))
 			idle_since = -1;
@@ -145,11 +131,11 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	}
 	list_remove(&w->link);
 	ep->any_waiters -= w->wants_any;
-	if (!w->background)
-		ep->users--;
+	ep->users--;
 	wait_pass_ownership(ep, w);
 	if (!list_empty(&ep->wanting))
 		waiter_call_any(ep);
+	background_rest(ep);
 	return rc;
 }
 
@@ -168,66 +154,15 @@ void wait_idle_test(struct ibvx *ep)
 		sched_yield();
 }
 
-static bool wait_never(struct ibvx *ep, void *arg)
-{
-	(void)arg;
-	return !ep->progress_running;
-}
-
-static void *wait_thread_main(void *arg)
-{
-	struct ibvx *ep = arg;
-
-	core_lock(ep);
-	wait_until(ep, &ep->progress_waiter, wait_never, NULL, -1);
-	core_unlock(ep);
-	return NULL;
-}
-
-/* As many signals as possible go to the embedding program's own threads. */
-int wait_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
-{
-	sigset_t all, old;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc ? error_sys(-rc, "cannot start a thread (limits: ulimit -u, ulimit -v)") : 0;
-}
-
-int wait_open(struct ibvx *ep, int local_ranks)
+void wait_open(struct ibvx *ep, int local_ranks)
 {
 	int cpus = 0;
 	int64_t spin = settings_int(ep->settings, SETTING_SPIN_US);
 	int64_t yield = settings_int(ep->settings, SETTING_YIELD_US);
-	int rc;
 
 	for (size_t i = 0; i < sizeof(ep->processors) / sizeof(ep->processors[0]); i++)
 		cpus += __builtin_popcountll(ep->processors[i]);
 	ep->oversubscribed = cpus > 0 && local_ranks > cpus;
 	ep->spin_ns = (spin >= 0 ? spin : ep->oversubscribed ? 0 : 10) * CLOCK_NS_PER_US;
 	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 20 : 190) * CLOCK_NS_PER_US;
-	if (!settings_int(ep->settings, SETTING_PROGRESS_THREAD))
-		return 0;
-	ep->progress_waiter.background = true;
-	ep->progress_running = true;
-	rc = wait_thread(&ep->wait_thread, wait_thread_main, ep);
-	if (rc)
-		ep->progress_running = false;
-	return rc;
-}
-
-void wait_close(struct ibvx *ep)
-{
-	if (!ep->progress_running)
-		return;
-	core_lock(ep);
-	ep->progress_running = false;
-	waiter_signal(ep, &ep->progress_waiter);
-	if (ep->progress_waiter.on_doorbell)
-		futex_wake(ep->doorbell, INT_MAX, ep->doorbell_owner != NULL);
-	core_unlock(ep);
-	pthread_join(ep->wait_thread, NULL);
 }

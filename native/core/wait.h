@@ -4,7 +4,7 @@
 /*
  * wait: how a thread waits (PROTOCOL.md section 7).  One waiter owns progress: it polls, spins,
  * yields, then sleeps on the doorbell.  The others sleep on their own signal.  A waiter that leaves
- * hands ownership on.  The progress thread owns it only while nobody else waits.
+ * hands ownership on.  While nobody waits the progress thread polls where that is needed (background.h).
  */
 #include "core/core.h"
 
@@ -17,11 +17,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 /* A test or probe found nothing: when ranks outnumber processors, yields now and then. No lock. */
 void wait_idle_test(struct ibvx *ep);
 
-/* Spin and yield times from the settings; starts the progress thread if it is set. */
-int wait_open(struct ibvx *ep, int local_ranks);
-/* Starts a thread that takes no signals. 0 or -errno with text. */
-int wait_thread(pthread_t *thread, void *(*fn)(void *), void *arg);
-/* Stops the progress thread. No lock. */
-void wait_close(struct ibvx *ep);
+/* Spin and yield times from the settings. */
+void wait_open(struct ibvx *ep, int local_ranks);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/waiter.h"
 
-#include <limits.h>
 #include <stdatomic.h>
 
 #include "base/futex.h"
@@ -15,24 +14,44 @@ bool core_ready(const struct ibvx *ep)
 	return false;
 }
 
-_Atomic uint32_t *waiter_doorbell(struct ibvx *ep)
+_Atomic uint32_t *waiter_doorbell(struct ibvx *ep, enum transport_doorbell word)
 {
-	return (_Atomic uint32_t *)ep->doorbell;
+	return (_Atomic uint32_t *)&ep->doorbell[word];
 }
 
-/* The word on which the poller sleeps: bit 0 says that somebody does, the rest counts. */
+uint32_t waiter_arm(struct ibvx *ep, enum transport_doorbell word)
+{
+	uint32_t value = atomic_fetch_or(waiter_doorbell(ep, word), 1u) | 1u;
+
+	for (int i = 0; i < ep->transport_count; i++)
+		ep->transports[i]->ops->arm(ep->transports[i]);
+	atomic_thread_fence(memory_order_seq_cst);
+	return value;
+}
+
+void waiter_disarm(struct ibvx *ep, enum transport_doorbell word)
+{
+	atomic_fetch_and(waiter_doorbell(ep, word), ~1u);
+	for (int i = 0; i < ep->transport_count; i++)
+		ep->transports[i]->ops->disarm(ep->transports[i]);
+}
+
+void waiter_ring(struct ibvx *ep, enum transport_doorbell word)
+{
+	_Atomic uint32_t *doorbell = waiter_doorbell(ep, word);
+	uint32_t v = atomic_load(doorbell);
+
+	while (!atomic_compare_exchange_weak(doorbell, &v, (v & ~1u) + 2u))
+		;
+	futex_wake(doorbell, 1, ep->doorbell_owner != NULL);
+}
+
 void waiter_wake(struct ibvx *ep)
 {
-	uint32_t v;
-
 	if (!ep->asleep)
 		return;
-	v = atomic_load(waiter_doorbell(ep));
-	while (!atomic_compare_exchange_weak(waiter_doorbell(ep), &v, (v & ~1u) + 2u))
-		;
 	ep->asleep = false; /* once is enough */
-	/* all: the progress thread may still lie on the bell beside the poller */
-	futex_wake(ep->doorbell, INT_MAX, ep->doorbell_owner != NULL);
+	waiter_ring(ep, TRANSPORT_DOORBELL_POLLER);
 	ep->wakes++;
 }
 
@@ -57,9 +76,9 @@ void waiter_call_any(struct ibvx *ep)
 {
 	struct waiter *w = ep->poller;
 
-	for (struct list *l = ep->waiters.next; (!w || w->background) && l != &ep->waiters; l = l->next)
-		w = LIST_ITEM(l, struct waiter, link);
-	if (w && !w->background)
+	if (!w && !list_empty(&ep->waiters))
+		w = LIST_ITEM(ep->waiters.next, struct waiter, link);
+	if (w)
 		waiter_signal(ep, w);
 }
 
@@ -89,34 +108,28 @@ void waiter_signal_all(struct ibvx *ep)
 		waiter_signal(ep, LIST_ITEM(l, struct waiter, link));
 }
 
-/* The token becomes w's, also when the progress thread holds it, or one that does not poll just now. */
 void waiter_take_ownership(struct ibvx *ep, struct waiter *w)
 {
+	const enum transport_doorbell background = TRANSPORT_DOORBELL_BACKGROUND;
+
 	if (!ep->poller) {
 		ep->poller = w;
-	} else if ((ep->poller->background || ep->poller->away) && !w->background) {
-		if (ep->poller->on_doorbell)
-			waiter_disarm(ep); /* it sleeps on; nobody rings for it now */
-		ep->asleep = false;
+		if (atomic_load_explicit(waiter_doorbell(ep, background), memory_order_relaxed) & 1u)
+			waiter_disarm(ep, background); /* no need for the progress thread now */
+	} else if (ep->poller->away) {
 		ep->poller = w;
 	}
 }
 
-/* Who may poll instead of w: the progress thread if nobody else is there, or NULL. */
 struct waiter *waiter_other(struct ibvx *ep, const struct waiter *w)
 {
-	struct waiter *other = NULL;
-
 	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
 		struct waiter *o = LIST_ITEM(l, struct waiter, link);
 
-		if (o == w || o->away)
-			continue;
-		other = o;
-		if (!o->background)
-			break;
+		if (o != w && !o->away)
+			return o;
 	}
-	return other;
+	return NULL;
 }
 
 void waiter_away(struct ibvx *ep, struct waiter *w)
@@ -124,47 +137,44 @@ void waiter_away(struct ibvx *ep, struct waiter *w)
 	struct waiter *next = ep->poller == w ? waiter_other(ep, w) : NULL;
 
 	w->away = true;
-	if (!next || next->background)
+	if (!next)
 		return;
 	ep->poller = next;
 	waiter_signal(ep, next);
 }
 
+/* Several peers are to be woken. */
+static __attribute__((noinline)) void core_unlock_wake_all(struct ibvx *ep)
+{
+	struct transport_wakeups w = ep->wakeups;
+
+	ep->wakeups.count = 0;
+	lock_release(&ep->lock);
+	atomic_thread_fence(memory_order_seq_cst);
+	for (int i = 0; i < w.count; i++)
+		w.peer[i].owner->ops->wake(w.peer[i].owner, w.peer[i].doorbell, w.peer[i].flag, w.peer[i].urgent);
+}
+
 void core_unlock_wake(struct ibvx *ep)
 {
-	struct transport_wakeup first = ep->wakeups.peer[0], more[TRANSPORT_WAKEUPS_MAX - 1];
+	const struct transport_wakeup *w = &ep->wakeups.peer[0];
+	struct transport *owner = w->owner;
+	void *doorbell = w->doorbell, *flag = w->flag;
+	bool urgent = w->urgent;
 	int count = ep->wakeups.count;
 
 	/* a thread that does not poll may leave work (a message to itself) to a poller asleep */
 	if (ep->asleep && core_ready(ep))
 		waiter_wake(ep);
-	for (int i = 1; i < count; i++) /* seldom */
-		more[i - 1] = ep->wakeups.peer[i];
+	if (count > 1) {
+		core_unlock_wake_all(ep);
+		return;
+	}
 	ep->wakeups.count = 0;
 	lock_release(&ep->lock);
 	if (count == 0)
 		return;
 	/* what was committed or freed becomes visible before the look whether anybody sleeps for it */
 	atomic_thread_fence(memory_order_seq_cst);
-	first.owner->ops->wake(first.owner, first.doorbell, first.flag);
-	for (int i = 1; i < count; i++)
-		more[i - 1].owner->ops->wake(more[i - 1].owner, more[i - 1].doorbell, more[i - 1].flag);
-}
-
-/* Returns the word to sleep on: whoever rings from now on changes it. */
-uint32_t waiter_arm(struct ibvx *ep)
-{
-	uint32_t value = atomic_fetch_or(waiter_doorbell(ep), 1u) | 1u;
-
-	for (int i = 0; i < ep->transport_count; i++)
-		ep->transports[i]->ops->arm(ep->transports[i]);
-	atomic_thread_fence(memory_order_seq_cst);
-	return value;
-}
-
-void waiter_disarm(struct ibvx *ep)
-{
-	atomic_fetch_and(waiter_doorbell(ep), ~1u);
-	for (int i = 0; i < ep->transport_count; i++)
-		ep->transports[i]->ops->disarm(ep->transports[i]);
+	owner->ops->wake(owner, doorbell, flag, urgent);
 }

@@ -35,16 +35,18 @@ static inline void waiter_on_complete(struct ibvx *ep, const struct request *r)
 void waiter_on_message(struct ibvx *ep);
 
 /* Ownership of progress.  take: w becomes the owner unless a thread that polls is; other: the next
- * owner after w, the progress thread only if nobody else waits, or NULL; away: w waits for
- * something else until w->away is cleared, another waiter takes over. */
+ * owner after w, or NULL; away: w waits for something else until w->away is cleared, another waiter
+ * takes over.  The progress thread never owns it: it polls only while nobody does (background.h). */
 void waiter_take_ownership(struct ibvx *ep, struct waiter *w);
 struct waiter *waiter_other(struct ibvx *ep, const struct waiter *w);
 void waiter_away(struct ibvx *ep, struct waiter *w);
 
-/* The doorbell: the futex word on which the progress owner sleeps.  Bit 0 says that it sleeps, the
- * rest counts.  arm() returns the value to sleep on. */
-_Atomic uint32_t *waiter_doorbell(struct ibvx *ep);
-uint32_t waiter_arm(struct ibvx *ep);
-void waiter_disarm(struct ibvx *ep);
+/* The doorbell: a futex word for the progress owner and one for the progress thread.  Bit 0 says that
+ * it sleeps, the rest counts.  arm() returns the value to sleep on: whoever wakes from now on changes
+ * it.  ring() wakes whoever sleeps there. */
+_Atomic uint32_t *waiter_doorbell(struct ibvx *ep, enum transport_doorbell word);
+uint32_t waiter_arm(struct ibvx *ep, enum transport_doorbell word);
+void waiter_disarm(struct ibvx *ep, enum transport_doorbell word);
+void waiter_ring(struct ibvx *ep, enum transport_doorbell word);
 
 #endif

@@ -79,6 +79,13 @@ struct transport_watch {
 	void (*remove)(void *monitor, int fd);
 };
 
+/* The words of a doorbell. */
+enum transport_doorbell {
+	TRANSPORT_DOORBELL_POLLER,     /* the thread that owns progress: woken by whatever arrives */
+	TRANSPORT_DOORBELL_BACKGROUND, /* the progress thread: woken by urgent wake-ups alone */
+	TRANSPORT_DOORBELL_WORDS
+};
+
 /* Peers to look after once the lock is released.  A transport appends (under the lock) whenever it
  * committed something to a peer, or freed room that a peer may wait for; if the list is full it makes a
  * full fence and looks at once. */
@@ -88,7 +95,8 @@ struct transport_wakeups {
 	struct transport_wakeup {
 		struct transport *owner;
 		void *doorbell;
-		void *flag;
+		void *flag;  /* NULL, or what must be set for anybody to be woken; the transport clears it */
+		bool urgent; /* the progress thread too: the packet needs an answer or belongs to a rendezvous, or there was no room */
 	} peer[TRANSPORT_WAKEUPS_MAX];
 };
 
@@ -192,17 +200,16 @@ struct transport_ops {
 	bool (*ready)(const struct transport *t);
 
 	/* Sleeping.  arm(): from now on whoever sends to us, or frees room that a reserve()
-	 * of ours lacked, wakes the bell (transport_wakeup) of this endpoint.  The core polls once more after arm(),
+	 * of ours lacked, wakes those who sleep on the doorbell of this endpoint.  The core polls once more after arm(),
 	 * then sleeps.  disarm(): no longer. */
 	void (*arm)(struct transport *t);
 	void (*disarm)(struct transport *t);
-	/* Called without the lock for each bell that the transport had put on env.wakeups under the lock:
-	 * wakes the peer behind `door` if it sleeps and `flag` (may be NULL) is set, which it clears.  A full fence
-	 * stands between what was committed or freed and this look. Any thread. */
-	void (*wake)(struct transport *t, void *doorbell, void *flag);
-	/* The futex word on which this endpoint sleeps and which others wake; NULL: the transport has none, its arm()
-	 * uses a watched fd and the core's own bell.  At most one transport of an endpoint has one.
-	 * Bit 0 is the core's: set while somebody sleeps.  Who wakes clears it and adds 2, in one exchange. */
+	/* Called without the lock for each wake-up that the transport had put on env.wakeups under the lock:
+	 * wakes those of the peer that sleep.  A full fence stands between what was committed or freed and this look. Any thread. */
+	void (*wake)(struct transport *t, void *doorbell, void *flag, bool urgent);
+	/* The futex words (enum transport_doorbell) on which this endpoint sleeps and which others wake; NULL: the transport has none, its arm()
+	 * uses a watched fd and the core's own doorbell.  At most one transport of an endpoint has one.
+	 * Bit 0 of each is set by the core while somebody sleeps there.  Whoever wakes clears it and adds 2, in one exchange. */
 	uint32_t *(*doorbell)(struct transport *t);
 
 	/* One-sided moves; NULL where there are none.

@@ -210,16 +210,22 @@ bool fabric_due(struct fabric *f, int rank)
 	return false;
 }
 
-/* As transport_ops.bell has it: bit 0 says that somebody sleeps. */
-void fabric_wake(struct node *n)
+/* As transport_ops.doorbell has it: bit 0 says that somebody sleeps. */
+static void wake_word(_Atomic uint32_t *word)
 {
-	uint32_t v = atomic_load(&n->bell);
+	uint32_t v = atomic_load(word);
 
 	while (v & 1u)
-		if (atomic_compare_exchange_weak(&n->bell, &v, (v & ~1u) + 2u)) {
-			syscall(SYS_futex, (uint32_t *)&n->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+		if (atomic_compare_exchange_weak(word, &v, (v & ~1u) + 2u)) {
+			syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 			return;
 		}
+}
+
+void fabric_wake(struct node *n)
+{
+	for (int i = 0; i < TRANSPORT_DOORBELL_WORDS; i++)
+		wake_word(&n->bell[i]);
 }
 
 static void wake_due(struct fabric *f)

@@ -68,7 +68,7 @@ struct node {
 	bool open, dead, frozen, left;
 	struct exposure *exposures;
 	struct get *gets;
-	_Atomic uint32_t bell;
+	_Atomic uint32_t bell[TRANSPORT_DOORBELL_WORDS];
 	atomic_bool armed;
 };
 

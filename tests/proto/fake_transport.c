@@ -75,6 +75,7 @@ static void owe_ring(struct fake *t, int peer)
 	b->peer[b->count].owner = &t->base;
 	b->peer[b->count].doorbell = n;
 	b->peer[b->count].flag = NULL;
+	b->peer[b->count].urgent = true;
 	b->count++;
 }
 
@@ -529,13 +530,14 @@ static void fake_disarm(struct transport *base)
 }
 
 /* A packet that is not due yet wakes nobody: the clock does, when its time has come. */
-static void fake_wake(struct transport *base, void *door, void *flag)
+static void fake_wake(struct transport *base, void *doorbell, void *flag, bool urgent)
 {
 	struct fake *t = fake_of(base);
 	struct fabric *f = t->f;
-	struct node *n = door;
+	struct node *n = doorbell;
 
 	(void)flag;
+	(void)urgent;
 	pthread_mutex_lock(&f->lock);
 	if (rng_percent(&f->rng, f->cfg.spurious_percent))
 		fabric_wake(&f->nodes[rng_below(&f->rng, (uint64_t)f->cfg.size)]);
@@ -548,7 +550,7 @@ static uint32_t *fake_doorbell(struct transport *base)
 {
 	struct fake *t = fake_of(base);
 
-	return (uint32_t *)&t->f->nodes[t->rank].bell;
+	return (uint32_t *)t->f->nodes[t->rank].bell;
 }
 
 /* --- moves --- */

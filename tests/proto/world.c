@@ -19,6 +19,10 @@ static int settings_prepare(struct world *w, const struct world_config *cfg)
 	w->settings = settings_new();
 	if (!w->settings)
 		return -ENOMEM;
+	/* directed tests say when somebody polls; those of the progress thread ask for it */
+	err = settings_set_pair(w->settings, SETTINGS_CALLER, "progress_thread=0", "test");
+	if (err)
+		return err;
 	for (int i = 0; cfg->settings && cfg->settings[i]; i++) {
 		err = settings_set_pair(w->settings, SETTINGS_CALLER, cfg->settings[i], "test");
 		if (err)

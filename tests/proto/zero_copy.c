@@ -265,9 +265,6 @@ static void refused(void **state)
 	assert_int_equal(req, IBVX_REQ_NULL);
 	assert_int_equal(atomic_load(&dropped), 2);
 	end(&w);
-	begin(&w, plain(), "psl=4000", "progress_thread=1", NULL);
-	assert_false(ibvx_pin_lends(w.ep[0], 1, 100));
-	end(&w);
 	begin(&w, calm(2, 512), "psl=4000", NULL); /* with gets */
 	assert_false(ibvx_pin_lends(w.ep[0], 1, 100000));
 	end(&w);

@@ -149,21 +149,19 @@ int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t
 
 	if (rc)
 		return error_sys(-rc,
-				 "no room for %zu more bytes of shared memory: give the job more memory, or lower shm_wake",
+				 "no room for %zu more bytes of shared memory: give the job more memory, or lower shm_ring",
 				 bytes);
 	return 0;
 }
 
-void segment_ring(struct segment_doorbell *door)
+void segment_wake_sleeper(_Atomic uint32_t *bell)
 {
-	_Atomic uint32_t *bell = (_Atomic uint32_t *)(void *)&door->bell;
 	uint32_t v = atomic_load_explicit(bell, memory_order_relaxed);
 
 	/* one of those who come at the same time wakes; the others see the bit gone */
 	while (v & 1u) {
 		if (atomic_compare_exchange_weak(bell, &v, (v & ~1u) + 2u)) {
-			/* all: a progress thread may lie there beside the poller */
-			futex_wake(&door->bell, INT_MAX, true);
+			futex_wake(bell, 1, true);
 			return;
 		}
 	}

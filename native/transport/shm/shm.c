@@ -251,18 +251,15 @@ static size_t shm_payload_max(const struct transport *t, int peer)
 	return ((const struct shm *)t)->shape.payload_max;
 }
 
-/* ring() on a door: flag is a ring's `starved`, or NULL. */
-static void shm_wake(struct transport *t, void *door, void *flag)
+/* flag is a ring's `starved`, or NULL. */
+void shm_wake(struct transport *t, void *doorbell, void *flag, bool urgent)
 {
 	(void)t;
-	if (!flag || ring_take_starved(flag))
-		segment_ring(door);
-}
-
-void shm_wake_now(struct shm *s, struct segment_doorbell *door, _Atomic uint32_t *starved)
-{
-	atomic_thread_fence(memory_order_seq_cst);
-	shm_wake(&s->base, door, starved);
+	if (flag && !ring_take_starved(flag))
+		return;
+	segment_wake(doorbell, TRANSPORT_DOORBELL_POLLER);
+	if (urgent)
+		segment_wake(doorbell, TRANSPORT_DOORBELL_BACKGROUND);
 }
 
 /* The first packet to a neighbour: its ring comes into being and its door says so. */
@@ -280,7 +277,7 @@ static int shm_connect(struct shm *s, struct shm_peer *p)
 	p->tx_mapping = mapping;
 	atomic_fetch_or(&door->connects[s->me / 64], UINT64_C(1) << s->me % 64);
 	atomic_fetch_add(&door->connect_count, 1);
-	shm_queue_wakeup(s, p, NULL);
+	shm_queue_wakeup(s, p, NULL, false);
 	log_debug(s->env.log, "shm: ring to rank %d", p->rank);
 	return 0;
 }
@@ -296,6 +293,20 @@ static int shm_prepare_data(struct shm *s, struct shm_peer *p)
 	return 0;
 }
 
+/* Eager messages complete at their sender without the receiver, and wait for its next call. */
+static bool shm_urgent(const struct wire_hdr *hdr)
+{
+	return hdr->kind > WIRE_EAGER_MORE || hdr->flags & WIRE_SYNC;
+}
+
+/* No room: a receiver that computes makes some if its progress thread is armed. */
+static int shm_full(struct shm *s, struct shm_peer *p)
+{
+	p->full_count++;
+	shm_queue_wakeup(s, p, NULL, true);
+	return -EAGAIN;
+}
+
 static int shm_reserve(struct transport *t, int peer, size_t len, struct transport_slot *slot)
 {
 	struct shm *s = shm_of(t);
@@ -309,10 +320,8 @@ static int shm_reserve(struct transport *t, int peer, size_t len, struct transpo
 		rc = shm_prepare_data(s, p);
 	if (rc < 0)
 		return rc;
-	if (!ring_reserve(&p->tx, (uint32_t)len, &line, &slot->payload)) {
-		p->full_count++;
-		return -EAGAIN;
-	}
+	if (!ring_reserve(&p->tx, (uint32_t)len, &line, &slot->payload))
+		return shm_full(s, p);
 	slot->hdr = &line->hdr;
 	slot->private = len;
 	return 0;
@@ -325,7 +334,7 @@ static void shm_commit(struct transport *t, int peer, struct transport_slot *slo
 
 	ring_commit(&p->tx, (struct ring_slot *)(void *)slot->hdr, (uint32_t)slot->private);
 	p->packets_out++;
-	shm_queue_wakeup(s, p, NULL);
+	shm_queue_wakeup(s, p, NULL, shm_urgent(slot->hdr));
 }
 
 static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
@@ -343,10 +352,8 @@ static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, c
 		if (rc < 0)
 			return rc;
 	}
-	if (!ring_reserve(&p->tx, hdr->len, &line, &payload)) {
-		p->full_count++;
-		return -EAGAIN;
-	}
+	if (!ring_reserve(&p->tx, hdr->len, &line, &payload))
+		return shm_full(s, p);
 	/* all but the stamp */
 	line->hdr.kind = hdr->kind;
 	line->hdr.flags = hdr->flags;
@@ -357,7 +364,7 @@ static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, c
 		memcpy((char *)payload + head_bytes, body, body_bytes);
 	ring_commit(&p->tx, line, hdr->len);
 	p->packets_out++;
-	shm_queue_wakeup(s, p, NULL);
+	shm_queue_wakeup(s, p, NULL, shm_urgent(hdr));
 	return 0;
 }
 
@@ -383,7 +390,7 @@ static uint32_t *shm_doorbell(struct transport *t)
 {
 	struct shm *s = shm_of(t);
 
-	return s->segment.head ? &s->segment.head->doorbells[s->me].bell : NULL;
+	return s->segment.head ? s->segment.head->doorbells[s->me].bell : NULL;
 }
 
 static void shm_counters(const struct transport *t, int peer,

@@ -69,25 +69,30 @@ struct shm {
 	uint64_t probe_word;
 };
 
-/* Looks behind a full fence whether the peer must be woken. */
-void shm_wake_now(struct shm *s, struct segment_doorbell *door, _Atomic uint32_t *starved);
+/* Looks whether the peer must be woken (struct transport_ops, wake). */
+void shm_wake(struct transport *t, void *doorbell, void *flag, bool urgent);
 
-/* Puts the peer's door on the list of those to be rung after the lock. */
-static inline void shm_queue_wakeup(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved)
+/* Puts the peer on the list of those to be woken after the lock. */
+static inline void shm_queue_wakeup(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved, bool urgent)
 {
 	struct transport_wakeups *b = s->env.wakeups;
-	struct segment_doorbell *door = &s->segment.head->doorbells[p->local];
+	struct segment_doorbell *doorbell = &s->segment.head->doorbells[p->local];
+	struct transport_wakeup *last = b->count ? &b->peer[b->count - 1] : NULL;
 
-	if (b->count && b->peer[b->count - 1].doorbell == door && b->peer[b->count - 1].flag == starved)
-		return;
-	if (b->count == TRANSPORT_WAKEUPS_MAX) {
-		shm_wake_now(s, door, starved);
+	if (last && last->doorbell == doorbell && last->flag == starved) {
+		last->urgent |= urgent;
 		return;
 	}
-	b->peer[b->count].owner = &s->base;
-	b->peer[b->count].doorbell = door;
-	b->peer[b->count].flag = starved;
-	b->count++;
+	if (b->count == TRANSPORT_WAKEUPS_MAX) {
+		atomic_thread_fence(memory_order_seq_cst);
+		shm_wake(&s->base, doorbell, starved, urgent);
+		return;
+	}
+	last = &b->peer[b->count++];
+	last->owner = &s->base;
+	last->doorbell = doorbell;
+	last->flag = starved;
+	last->urgent = urgent;
 }
 
 /* A pid may have been given to another process since: what was read counts only if the peer still lives. */

@@ -264,11 +264,12 @@ static void verbs_disarm(struct transport *t)
 	(void)t; /* a request for an event cannot be taken back; the monitor swallows one too many */
 }
 
-static void verbs_wake(struct transport *t, void *door, void *flag)
+static void verbs_wake(struct transport *t, void *doorbell, void *flag, bool urgent)
 {
 	(void)t; /* adapters wake, not we */
-	(void)door;
+	(void)doorbell;
 	(void)flag;
+	(void)urgent;
 }
 
 static uint32_t *verbs_doorbell(struct transport *t)
