@@ -44,7 +44,7 @@ void proof_make(const struct proof *p, enum proof_side side, uint8_t out[PROOF_B
 
 	proof_put32(said, side);
 	memcpy(said + 4, p->rank_nonce, PROOF_NONCE_BYTES);
-	memcpy(said + 4 + PROOF_NONCE_BYTES, p->door_nonce, PROOF_NONCE_BYTES);
+	memcpy(said + 4 + PROOF_NONCE_BYTES, p->listener_nonce, PROOF_NONCE_BYTES);
 	proof_put32(said + 4 + 2 * PROOF_NONCE_BYTES, (uint32_t)p->rank);
 	proof_put32(said + 8 + 2 * PROOF_NONCE_BYTES, (uint32_t)p->size);
 	siphash128(p->key, said, sizeof(said), out);

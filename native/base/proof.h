@@ -21,7 +21,7 @@
 struct proof {
 	uint8_t key[16];
 	uint8_t rank_nonce[PROOF_NONCE_BYTES];
-	uint8_t door_nonce[PROOF_NONCE_BYTES];
+	uint8_t listener_nonce[PROOF_NONCE_BYTES];
 	int rank, size;
 };
 
@@ -31,7 +31,7 @@ int proof_random(void *out, size_t len);
 /* secret may be empty: proofs then show only that both sides speak the protocol. */
 void proof_set_key(struct proof *p, const char *secret);
 
-enum proof_side { PROOF_RANK, PROOF_DOOR };
+enum proof_side { PROOF_RANK, PROOF_LISTENER };
 void proof_make(const struct proof *p, enum proof_side side, uint8_t out[PROOF_BYTES]);
 /* In constant time. */
 bool proof_holds(const struct proof *p, enum proof_side side, const uint8_t proof[PROOF_BYTES]);

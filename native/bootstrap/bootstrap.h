@@ -8,10 +8,11 @@
  * 0) -> any number of bootstrap_allgather -> bootstrap_watch -> bootstrap_leave -> bootstrap_close.
  * A join or allgather that fails ends this life: what is left is bootstrap_close.
  *
- * Everybody but rank 0 keeps one TCP connection to rank 0 (a star).  After bootstrap_watch
- * it carries farewells and the news of a lost rank.  Rank 0 listens only during
- * bootstrap_join: ranks of the next round of the same job (a second MPI.Init in one JVM) may
- * knock while rank 0 is still closing, they retry until the start timeout.
+ * The ranks form a tree with rank 0 at its root (tree.h): one rank of each node, its leader, has a parent on the
+ * network, the others are its children over a Unix socket.  After bootstrap_watch the tree carries farewells and the
+ * news of a lost rank; a rank whose parent is gone attaches to its grandparent or to rank 0.  The port of rank 0 that
+ * the launcher knows is open during bootstrap_join only: ranks of the next round of the same job (a second MPI.Init in
+ * one JVM) may come while rank 0 is still closing, they retry until the start timeout.
  *
  * Not thread-safe: the core calls it before the endpoint is visible, and after
  * bootstrap_watch from the monitor thread or under the core's lock only.  No signal is raised, no
@@ -86,7 +87,7 @@ int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void 
 /* This process's rank. */
 int bootstrap_rank(const struct bootstrap *b);
 /* How error texts name rank r: "rank 3 (pid 1234 on host)"; before the join "rank 3 (host:port)".  Any number
- * is allowed.  Owned by b; it changes during the join only. */
+ * is allowed.  Owned by b, valid until the next call. */
 const char *bootstrap_peer_name(struct bootstrap *b, int rank);
 /* Process id of rank r on its node, and whether it runs on this node (same boot id, pid and ipc namespaces,
  * same /dev/shm). Known after join. */
@@ -111,12 +112,12 @@ int bootstrap_fds(const struct bootstrap *b, int *fds, int max);
 /* Takes what has arrived and sends what waited.  Never blocks; any other fd is ignored. */
 void bootstrap_on_readable(struct bootstrap *b, int fd);
 /* Tells the others that rank r was seen dead by other means (pidfd).  No event follows here for r.  Never blocks.
- * A process that ends in good order ends too: call bootstrap_on_readable first, its farewell may lie
- * unread.  (Rank 0 does so for what other ranks report.) */
+ * A process that ends in good order ends too: call bootstrap_on_readable first, its farewell may lie unread.  (The
+ * parent of r does so for what other ranks report.) */
 void bootstrap_report_lost(struct bootstrap *b, int rank, const char *why);
 
-/* Says goodbye; takes 0.2 s at the very most.  Rank 0 that leaves keeps nothing open: the others' star
- * ends and that is not a loss. */
+/* Leaves in good order; takes 0.2 s at the very most, for a leader whose own parent is gone one second more.  Rank 0 that
+ * leaves keeps nothing open: that is not a loss. */
 void bootstrap_leave(struct bootstrap *b);
 /* NULL and half-open allowed. Without a leave before: the peers see a death. */
 void bootstrap_close(struct bootstrap *b);

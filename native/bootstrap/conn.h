@@ -2,7 +2,7 @@
 #ifndef IBVX_BOOTSTRAP_CONN_H
 #define IBVX_BOOTSTRAP_CONN_H
 /*
- * conn: one non-blocking TCP connection that carries frames (message.h).
+ * conn: one non-blocking stream socket that carries frames (message.h).
  *
  * Reading takes one frame at a time and never a byte beyond it, so that "the descriptor is
  * readable" and "there is news" stay the same thing.  A frame of a kind that is not
@@ -20,48 +20,35 @@
 #define CONN_QUEUE_BYTES 65536
 
 struct conn {
-	int fd;           /* -1: closed */
-	int size;         /* of the job: bounds the lengths */
-	unsigned expects; /* bit 1 << enum message_kind */
+	int fd; /* -1: closed */
 
 	uint8_t head[8];
 	size_t head_got;
-	uint8_t *body;
-	size_t body_len, body_got;
+	struct frame *in;
+	size_t in_got; /* of its body */
 
-	uint8_t *queue; /* frames that wait, [queue_done, queue_len) */
-	size_t queue_len, queue_done, queue_capacity;
-	const uint8_t *tail; /* lent by the caller, follows the queue */
-	size_t tail_len;
-	bool bounded; /* the queue has a limit */
-	bool armed;   /* watch.c waits for room to write */
+	struct frame **queue; /* [first, first + count), as a ring of `room` */
+	int first, count, room;
+	size_t front_done; /* bytes of the first that have gone */
+	size_t queue_bytes;
+	size_t queue_max; /* 0: no limit */
 };
 
-/* One received frame; body is valid until the next conn_receive or conn_close. */
-struct conn_frame {
-	enum message_kind kind;
-	const uint8_t *body;
-	size_t len;
-};
-
-#define CONN_EXPECT(kind) (1u << (kind))
+/* The longest body of a frame of this kind; -1: it is not expected now. */
+typedef int64_t conn_limit(void *arg, enum message_kind kind);
 
 /* Takes the descriptor over. Zeroed memory with fd -1 is a closed connection. */
-void conn_open(struct conn *c, int fd, int size);
+void conn_open(struct conn *c, int fd);
 /* Drops what is queued.  Allowed on a closed one. */
 void conn_close(struct conn *c);
 
-/* 1: *frame; 0: no whole frame yet; -ECONNRESET and other -errno: the connection is over (text); -EPROTO: the
- * other side breaks the protocol (text). */
-int conn_receive(struct conn *c, struct conn_frame *frame);
+/* 1: *frame, the caller's reference; 0: no whole frame yet; -ECONNRESET and other -errno: the connection is over
+ * (text); -EPROTO: the other side breaks the protocol (text). */
+int conn_receive(struct conn *c, conn_limit *limit, void *arg, struct frame **frame);
 
-/* Queues one frame and sends what goes without waiting.  0; -ENOBUFS: the other side has not read for so
- * long that the queue is full; -ENOMEM; another -errno: the connection is over.  All with text. */
-int conn_send(struct conn *c, enum message_kind kind, const void *body, size_t len);
-/* Same, but the body is lent: it must stay until conn_pending() says false or conn_own() was called. */
-int conn_lend(struct conn *c, enum message_kind kind, const void *body, size_t len);
-/* Copies what is left of a lent body, so that the lender may free it.  0 or -ENOMEM: the connection is closed. */
-int conn_own(struct conn *c);
+/* Queues one frame, with a reference of its own, and sends what goes without waiting.  0; -ENOBUFS: the other side has
+ * not read for so long that the queue is full; -ENOMEM; another -errno: the connection is over.  All with text. */
+int conn_send(struct conn *c, struct frame *frame);
 /* Sends what goes without waiting.  0, or -errno with text. */
 int conn_flush(struct conn *c);
 bool conn_pending(const struct conn *c);

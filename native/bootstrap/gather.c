@@ -1,248 +1,331 @@
 /* SPDX-License-Identifier: MIT */
+/* gather: an allgather up the tree and down again.  Each node sends one message up when its subtree is complete. */
+#include "bootstrap/gather.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "bootstrap/deadline.h"
-#include "bootstrap/gather.h"
-#include "bootstrap/star.h"
+#include "bootstrap/tree_state.h"
 
-/* What rank 0 collects: everything in one block, as it will travel. */
-struct gather {
-	struct bootstrap *b;
-	uint8_t **parts;
-	uint32_t *lengths;
-	int missing;
-	int64_t deadline;
-};
+#define GATHER_HEAD sizeof(struct message_gather)
 
 int gather_unpack(const void *in, size_t len, int size, uint32_t number, void *out, size_t out_size,
 		  uint32_t *lengths)
 {
 	const uint8_t *p = in;
-	size_t total = 0;
+	size_t head = 8, total = 0;
+	uint32_t common;
 
-	if (len < 4 + (size_t)size * 4 || message_get32(p) != number)
+	if (len < head || message_get32(p) != number)
+		return error_set(-EPROTO, "rank 0 sent a malformed allgather");
+	common = message_get32(p + 4);
+	if (common == GATHER_DIFFERENT)
+		head += 4 * (size_t)size;
+	if (len < head)
 		return error_set(-EPROTO, "rank 0 sent a malformed allgather");
 	for (int i = 0; i < size; i++) {
-		lengths[i] = message_get32(p + 4 + 4 * (size_t)i);
+		lengths[i] = common == GATHER_DIFFERENT ? message_get32(p + 8 + 4 * (size_t)i) : common;
 		if (lengths[i] > MESSAGE_GATHER_BYTES)
 			return error_set(-EPROTO, "rank 0 sent a malformed allgather");
 		total += lengths[i];
 	}
-	if (total != len - 4 - (size_t)size * 4)
+	if (total != len - head)
 		return error_set(-EPROTO, "rank 0 sent a malformed allgather");
 	if (total > out_size)
 		return error_set(-ENOBUFS, "allgather of %zu bytes into a buffer of %zu", total, out_size);
 	if (total > 0)
-		memcpy(out, p + len - total, total);
+		memcpy(out, p + head, total);
 	return 0;
 }
 
-static int gather_missing(struct gather *g)
+int gather_check(const uint8_t *in, size_t len, int size)
 {
-	struct bootstrap *b = g->b;
-	char names[200] = "";
-	size_t used = 0;
-	int named = 0;
+	size_t at = GATHER_HEAD;
+	uint32_t ranks;
+	int records = 0;
 
-	for (int i = 1; i < b->size && named < 3; i++)
-		if (!g->parts[i]) {
-			int n = snprintf(names + used, sizeof(names) - used, "%s%s", named ? ", " : "",
-					 b->peers[i].name);
+	if (len < GATHER_HEAD)
+		return -EPROTO;
+	ranks = message_get32(in + offsetof(struct message_gather, ranks));
+	for (; at < len; records++) {
+		uint32_t rank, bytes;
 
-			used += (size_t)n < sizeof(names) - used ? (size_t)n : 0;
-			named++;
+		if (len - at < 8)
+			return -EPROTO;
+		rank = message_get32(in + at);
+		bytes = message_get32(in + at + 4);
+		if (rank >= (uint32_t)size || bytes == 0 || bytes > MESSAGE_GATHER_BYTES ||
+		    len - at - 8 < bytes)
+			return -EPROTO;
+		at += 8 + bytes;
+	}
+	return ranks < 1 || ranks > (uint32_t)size || (uint32_t)records > ranks ? -EPROTO : 0;
+}
+
+void gather_reset(struct tree *t)
+{
+	frame_unref(t->gather_own);
+	frame_unref(t->gathered);
+	t->gather_own = t->gathered = NULL;
+	for (int i = 0; i < t->link_max; i++) {
+		struct link *l = &t->links[i];
+
+		if (l->gather && message_get32(frame_body(l->gather)) <= t->gather_number) {
+			frame_unref(l->gather);
+			l->gather = NULL;
 		}
+	}
+}
+
+static uint32_t gather_number_of(const struct frame *f)
+{
+	return message_get32(frame_body(f));
+}
+
+/* This rank's records and those of its children as one GATHER. */
+static struct frame *gather_merge(struct tree *t)
+{
+	size_t len = t->gather_own->len;
+	uint32_t ranks = 1;
+	struct message_gather head;
+	struct frame *f;
+	uint8_t *p;
+
+	for (int i = 0; i < t->link_max; i++)
+		if (t->links[i].state == LINK_CHILD) {
+			const struct frame *g = t->links[i].gather;
+
+			len += g->len - GATHER_HEAD;
+			ranks += message_get32(frame_body(g) + offsetof(struct message_gather, ranks));
+		}
+	f = frame_new(MESSAGE_GATHER, NULL, len);
+	if (!f)
+		return NULL;
+	message_put32(&head.number, t->gather_number);
+	message_put32(&head.left_ms,
+		      (uint32_t)(t->deadline > t->now ? (t->deadline - t->now) / TREE_NS_PER_MS : 0));
+	message_put32(&head.ranks, ranks);
+	p = f->bytes + sizeof(struct message_header);
+	memcpy(p, &head, sizeof(head));
+	p += sizeof(head);
+	memcpy(p, frame_body(t->gather_own) + GATHER_HEAD, t->gather_own->len - GATHER_HEAD);
+	p += t->gather_own->len - GATHER_HEAD;
+	for (int i = 0; i < t->link_max; i++)
+		if (t->links[i].state == LINK_CHILD) {
+			const struct frame *g = t->links[i].gather;
+
+			memcpy(p, frame_body(g) + GATHER_HEAD, g->len - GATHER_HEAD);
+			p += g->len - GATHER_HEAD;
+		}
+	return f;
+}
+
+/* Rank 0: the records in rank order.  NULL without memory, or with *err -EPROTO. */
+static struct frame *gather_sort(struct tree *t, const struct frame *all, int *err)
+{
+	size_t size = (size_t)t->cfg.size, total = 0, head = 8;
+	const uint8_t **data = calloc(size, sizeof(*data));
+	uint32_t *lengths = calloc(size, sizeof(*lengths)), common;
+	struct frame *f = NULL;
+	uint8_t *p;
+
+	*err = -ENOMEM;
+	for (size_t at = GATHER_HEAD; data && lengths && at < all->len;) {
+		const uint8_t *record = frame_body(all) + at;
+		uint32_t rank = message_get32(record), bytes = message_get32(record + 4);
+
+		if (lengths[rank])
+			*err = -EPROTO;
+		lengths[rank] = bytes;
+		data[rank] = record + 8;
+		at += 8 + bytes;
+		total += bytes;
+	}
+	common = lengths ? lengths[0] : 0;
+	for (size_t r = 1; lengths && r < size; r++)
+		common = lengths[r] == lengths[0] ? common : GATHER_DIFFERENT;
+	head += common == GATHER_DIFFERENT ? 4 * size : 0;
+	if (data && lengths && *err != -EPROTO)
+		f = frame_new(MESSAGE_GATHERED, NULL, head + total);
+	if (f) {
+		p = f->bytes + sizeof(struct message_header);
+		message_put32(p, t->gather_number);
+		message_put32(p + 4, common);
+		for (size_t r = 0; common == GATHER_DIFFERENT && r < size; r++)
+			message_put32(p + 8 + 4 * r, lengths[r]);
+		p += head;
+		for (size_t r = 0; r < size; r++) {
+			if (lengths[r])
+				memcpy(p, data[r], lengths[r]);
+			p += lengths[r];
+		}
+	}
+	free(data);
+	free(lengths);
+	return f;
+}
+
+static void gather_deliver(struct tree *t, struct frame *gathered)
+{
+	tree_send_children(t, gathered, -1);
+	t->gathered = frame_ref(gathered);
+	t->gathering = false;
+}
+
+/* The subtree is complete. */
+static void gather_finish(struct tree *t)
+{
+	struct frame *all = gather_merge(t), *sorted;
+	int err = -ENOMEM;
+
+	if (all && !tree_is_root(t)) {
+		t->cfg.net->send(t->cfg.net_arg, t->parent, all);
+		frame_unref(all);
+		frame_unref(t->gather_own);
+		t->gather_own = NULL; /* it waits for GATHERED alone */
+		t->deadline += TREE_GRACE_MS * (int64_t)TREE_NS_PER_MS;
+		return;
+	}
+	sorted = all ? gather_sort(t, all, &err) : NULL;
+	frame_unref(all);
+	if (sorted)
+		gather_deliver(t, sorted);
+	else if (err == -EPROTO)
+		tree_fail(t, error_set(-EPROTO, "a rank takes part in the allgather twice"));
+	else
+		tree_fail(t, error_set(-ENOMEM, "allgather: no memory"));
+	frame_unref(sorted);
+}
+
+static void gather_check_complete(struct tree *t)
+{
+	if (!t->gathering || !t->gather_own)
+		return;
+	for (int i = 0; i < t->link_max; i++)
+		if (t->links[i].state == LINK_CHILD &&
+		    (!t->links[i].gather || gather_number_of(t->links[i].gather) != t->gather_number))
+			return;
+	gather_finish(t);
+}
+
+static void gather_limit(struct tree *t, const struct frame *f)
+{
+	int64_t deadline =
+		t->now + (int64_t)message_get32(frame_body(f) + offsetof(struct message_gather, left_ms)) *
+				 TREE_NS_PER_MS;
+
+	if (t->gather_own && deadline < t->deadline)
+		t->deadline = deadline;
+}
+
+int tree_gather(struct tree *t, const void *mine, size_t len, int64_t now)
+{
+	struct message_gather head = {0};
+	uint8_t record[8];
+	struct frame *own;
+	uint8_t *p;
+
+	t->now = now;
+	gather_reset(t);
+	own = frame_new(MESSAGE_GATHER, NULL, GATHER_HEAD + (len ? 8 + len : 0));
+	if (!own) {
+		tree_fail(t, error_set(-ENOMEM, "allgather: no memory for %zu bytes", len));
+		return -ENOMEM;
+	}
+	p = own->bytes + sizeof(struct message_header);
+	memcpy(p, &head, sizeof(head));
+	if (len) {
+		message_put32(record, (uint32_t)t->cfg.rank);
+		message_put32(record + 4, (uint32_t)len);
+		memcpy(p + sizeof(head), record, sizeof(record));
+		memcpy(p + sizeof(head) + sizeof(record), mine, len);
+	}
+	t->gather_own = own;
+	t->gather_number++;
+	t->gathering = true;
+	t->deadline = now + t->cfg.timeout_ms * TREE_NS_PER_MS;
+	/* A child may have been quicker. */
+	for (int i = 0; i < t->link_max; i++)
+		if (t->links[i].gather)
+			gather_limit(t, t->links[i].gather);
+	gather_check_complete(t);
+	return 0;
+}
+
+const struct frame *tree_gathered(const struct tree *t)
+{
+	return t->gathered;
+}
+
+void gather_on_frame(struct tree *t, int link, struct frame *frame)
+{
+	struct link *l = &t->links[link];
+
+	if (t->state == TREE_FAILING)
+		return;
+	if (frame_kind(frame) == MESSAGE_GATHERED && t->gathering && !t->gather_own && frame->len >= 8 &&
+	    gather_number_of(frame) == t->gather_number) {
+		gather_deliver(t, frame);
+		return;
+	}
+	if (frame_kind(frame) == MESSAGE_GATHERED || t->state != TREE_JOINED ||
+	    (l->gather && gather_number_of(l->gather) == t->gather_number + !t->gathering) ||
+	    gather_check(frame_body(frame), frame->len, t->cfg.size) < 0 ||
+	    gather_number_of(frame) != t->gather_number + !t->gathering) {
+		error_set(-EPROTO, "it takes part in another allgather");
+		tree_break(t, link);
+		return;
+	}
+	frame_unref(l->gather);
+	l->gather = frame_ref(frame);
+	if (t->gathering)
+		gather_limit(t, frame);
+	gather_check_complete(t);
+}
+
+static int gather_missing(struct tree *t)
+{
+	char names[200] = "", name[TREE_NAME_BYTES];
+	size_t used = 0;
+	int named = 0, missing = 0;
+
+	for (int i = 0; i < t->link_max; i++) {
+		const struct link *l = &t->links[i];
+		int n;
+
+		if (l->state != LINK_CHILD || (l->gather && gather_number_of(l->gather) == t->gather_number))
+			continue;
+		if (missing++ >= 3)
+			continue;
+		tree_name(t, l->who.rank, name, sizeof(name));
+		n = snprintf(names + used, sizeof(names) - used, "%s%s%s", named ? ", " : "", name,
+			     l->leader ? " or one that it leads" : "");
+		used += (size_t)n < sizeof(names) - used ? (size_t)n : 0;
+		named++;
+	}
 	return error_set(-ETIMEDOUT,
 			 "%d of %d ranks came to the start but did not go on within %lld ms "
 			 "(start_timeout_ms): %s%s; are "
 			 "they stopped or overloaded?",
-			 g->missing, b->size, (long long)b->timeout_ms, names,
-			 g->missing > named ? " and others" : "");
+			 missing, t->cfg.size, (long long)t->cfg.timeout_ms, names,
+			 missing > named ? " and others" : "");
 }
 
-static int gather_take(struct gather *g, int rank, const struct conn_frame *frame)
+void gather_late(struct tree *t)
 {
-	struct bootstrap *b = g->b;
-	size_t head = sizeof(struct message_gather);
-	size_t len = frame->len - head;
+	char name[TREE_NAME_BYTES];
 
-	if (frame->kind != MESSAGE_GATHER)
-		return star_bad_news(b, rank, frame);
-	if (frame->len < head || g->parts[rank] ||
-	    message_get32(frame->body + offsetof(struct message_gather, number)) != b->gather_number) {
-		error_set(-EPROTO, "it takes part in another allgather");
-		return star_fail_lost(b, rank);
+	if (t->gather_own) {
+		tree_fail(t, gather_missing(t));
+		return;
 	}
-	g->parts[rank] = malloc(len + 1);
-	if (!g->parts[rank])
-		return star_fail_all(b, error_set(-ENOMEM, "allgather: no memory for %zu bytes", len));
-	memcpy(g->parts[rank], frame->body + head, len);
-	g->lengths[rank] = (uint32_t)len;
-	g->missing--;
-	g->deadline = deadline_earlier(
-		g->deadline,
-		deadline_after_ms(message_get32(frame->body + offsetof(struct message_gather, left_ms))));
-	return 0;
-}
-
-static int gather_collect(struct gather *g)
-{
-	struct bootstrap *b = g->b;
-
-	while (g->missing > 0) {
-		int err = 0;
-
-		for (int i = 0; i < b->conn_count; i++)
-			b->polls[i] = (struct pollfd){.fd = b->conns[i].fd, .events = POLLIN};
-		if (deadline_left_ms(g->deadline) == 0)
-			return star_fail_all(b, gather_missing(g));
-		err = star_poll(b->polls, b->conn_count, b->polls + b->conn_count, g->deadline);
-		if (err < 0)
-			return star_fail_all(b, err);
-		for (int i = 0; i < b->conn_count; i++) {
-			struct conn_frame frame;
-
-			if (!b->polls[i].revents)
-				continue;
-			err = conn_receive(&b->conns[i], &frame);
-			if (err < 0)
-				return star_fail_lost(b, i);
-			err = err ? gather_take(g, i, &frame) : 0;
-			if (err < 0)
-				return err;
-		}
-	}
-	return 0;
-}
-
-static uint8_t *gather_pack(const struct gather *g, size_t *len)
-{
-	struct bootstrap *b = g->b;
-	uint8_t *block, *p;
-
-	*len = 4 + 4 * (size_t)b->size;
-	for (int i = 0; i < b->size; i++)
-		*len += g->lengths[i];
-	block = malloc(*len);
-	if (!block)
-		return NULL;
-	message_put32(block, b->gather_number);
-	p = block + 4 + 4 * (size_t)b->size;
-	for (int i = 0; i < b->size; i++) {
-		message_put32(block + 4 + 4 * (size_t)i, g->lengths[i]);
-		if (g->lengths[i] > 0)
-			memcpy(p, g->parts[i], g->lengths[i]);
-		p += g->lengths[i];
-	}
-	return block;
-}
-
-static int gather_distribute(struct gather *g, const uint8_t *block, size_t len)
-{
-	struct bootstrap *b = g->b;
-	int rank = 0, err;
-
-	for (int i = 1; i < b->conn_count; i++)
-		if (conn_lend(&b->conns[i], MESSAGE_GATHERED, block, len) < 0)
-			return star_fail_lost(b, i);
-	err = star_flush(b, deadline_after_ms(b->timeout_ms), &rank);
-	if (err == -ETIMEDOUT)
-		return star_fail_all(b, err);
-	return err < 0 ? star_fail_lost(b, rank) : 0;
-}
-
-static int gather_root(struct gather *g, const void *mine, size_t len, void *out, size_t out_size,
-		       uint32_t *lengths)
-{
-	struct bootstrap *b = g->b;
-	uint8_t *block = NULL;
-	size_t block_len;
-	int err;
-
-	g->parts[0] = malloc(len + 1);
-	if (!g->parts[0])
-		return star_fail_all(b, error_set(-ENOMEM, "allgather: no memory for %zu bytes", len));
-	if (len > 0)
-		memcpy(g->parts[0], mine, len);
-	g->lengths[0] = (uint32_t)len;
-	err = gather_collect(g);
-	if (err)
-		return err;
-	block = gather_pack(g, &block_len);
-	if (!block)
-		return star_fail_all(b, error_set(-ENOMEM, "allgather: no memory for %zu bytes", block_len));
-	err = gather_distribute(g, block, block_len);
-	if (!err)
-		err = gather_unpack(block, block_len, b->size, b->gather_number, out, out_size, lengths);
-	for (int i = 0; i < b->conn_count; i++)
-		conn_own(&b->conns[i]);
-	free(block);
-	return err;
-}
-
-static int gather_leaf(struct bootstrap *b, const void *mine, size_t len, void *out, size_t out_size,
-		       uint32_t *lengths)
-{
-	int64_t deadline = deadline_after_ms(b->timeout_ms);
-	struct message_gather head;
-	struct conn_frame frame;
-	uint8_t *body = malloc(sizeof(head) + len);
-	int err;
-
-	if (!body)
-		return error_set(-ENOMEM, "allgather: no memory for %zu bytes", len);
-	message_put32(&head.number, b->gather_number);
-	message_put32(&head.left_ms, (uint32_t)deadline_left_ms(deadline));
-	memcpy(body, &head, sizeof(head));
-	if (len > 0)
-		memcpy(body + sizeof(head), mine, len);
-	/* If this fails, what rank 0 said before it closed is more telling: read on. */
-	conn_send(&b->conns[0], MESSAGE_GATHER, body, sizeof(head) + len);
-	free(body);
-	err = star_receive(b, 0, &frame, deadline + STAR_GRACE_MS * CLOCK_NS_PER_MS);
-	if (err == 0)
-		return star_fail(
-			b, error_set(-ETIMEDOUT,
-				     "%s did not answer within %lld ms (start_timeout_ms); is it stopped or "
-				     "overloaded?",
-				     b->peers[0].name, (long long)b->timeout_ms));
-	if (err < 0)
-		return star_fail_lost(b, 0);
-	if (frame.kind != MESSAGE_GATHERED)
-		return star_bad_news(b, 0, &frame);
-	err = gather_unpack(frame.body, frame.len, b->size, b->gather_number, out, out_size, lengths);
-	return err == -EPROTO ? star_fail(b, err) : err;
-}
-
-int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void *out, size_t out_size,
-			uint32_t *lengths)
-{
-	struct gather g = {.b = b, .missing = b->size - 1, .deadline = deadline_after_ms(b->timeout_ms)};
-	int err;
-
-	if (b->state == STAR_FAILED)
-		return star_failed(b);
-	if (b->state != STAR_JOINED)
-		return error_set(-EINVAL, "allgather is possible only between join and watch");
-	if (len > MESSAGE_GATHER_BYTES)
-		return error_set(-EINVAL, "allgather of %zu bytes; a rank may give %u", len,
-				 MESSAGE_GATHER_BYTES);
-	b->gather_number++;
-	if (b->rank != 0)
-		return gather_leaf(b, mine, len, out, out_size, lengths);
-	g.parts = calloc((size_t)b->size, sizeof(*g.parts));
-	g.lengths = calloc((size_t)b->size, sizeof(*g.lengths));
-	if (!g.parts || !g.lengths)
-		err = star_fail_all(b, error_set(-ENOMEM, "allgather: no memory for %d ranks", b->size));
-	else
-		err = gather_root(&g, mine, len, out, out_size, lengths);
-	for (int i = 0; g.parts && i < b->size; i++)
-		free(g.parts[i]);
-	free(g.parts);
-	free(g.lengths);
-	return err;
+	tree_name(t, t->parent >= 0 ? t->links[t->parent].who.rank : 0, name, sizeof(name));
+	tree_fail(
+		t,
+		error_set(-ETIMEDOUT,
+			  "%s did not answer within %lld ms (start_timeout_ms); is it stopped or overloaded?",
+			  name, (long long)t->cfg.timeout_ms));
 }

@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -14,6 +16,26 @@
 #define MESSAGE_HELLO_BYTES_MAX 1024
 #define MESSAGE_HELLO_BYTES_MIN 16
 
+struct frame *frame_new(enum message_kind kind, const void *body, size_t len)
+{
+	struct frame *f = malloc(sizeof(*f) + sizeof(struct message_header) + len + 1);
+
+	if (!f)
+		return NULL;
+	f->refs = 1;
+	f->len = len;
+	message_put_header(f->bytes, kind, (uint32_t)len);
+	if (body && len > 0)
+		memcpy(f->bytes + sizeof(struct message_header), body, len);
+	return f;
+}
+
+void frame_unref(struct frame *f)
+{
+	if (f && --f->refs == 0)
+		free(f);
+}
+
 size_t message_limit(enum message_kind kind, int size)
 {
 	size_t ranks = (size_t)size;
@@ -21,15 +43,24 @@ size_t message_limit(enum message_kind kind, int size)
 	switch (kind) {
 	case MESSAGE_HELLO: return MESSAGE_HELLO_BYTES_MAX;
 	case MESSAGE_CHALLENGE: return sizeof(struct message_challenge);
-	case MESSAGE_PROOF:
-	case MESSAGE_ACCEPTED: return MESSAGE_PROOF_BYTES;
+	case MESSAGE_PROOF: return MESSAGE_PROOF_BYTES;
+	case MESSAGE_ACCEPTED: return sizeof(struct message_accepted);
 	case MESSAGE_REFUSED:
 	case MESSAGE_FAILED:
-	case MESSAGE_LOST: return 4 + MESSAGE_TEXT_BYTES;
-	case MESSAGE_WELCOME: return sizeof(struct message_welcome) + ranks * sizeof(struct message_member);
-	case MESSAGE_GATHER: return sizeof(struct message_gather) + MESSAGE_GATHER_BYTES;
-	case MESSAGE_GATHERED: return 4 + ranks * (4 + (size_t)MESSAGE_GATHER_BYTES);
-	case MESSAGE_LEFT: return 4;
+	case MESSAGE_LOST:
+	case MESSAGE_SUSPECT: return 4 + MESSAGE_TEXT_BYTES;
+	case MESSAGE_WELCOME: return 16 + ranks * (8 + 12 + MESSAGE_HOST_BYTES);
+	case MESSAGE_GATHER:
+		return sizeof(struct message_gather) + ranks * (8 + (size_t)MESSAGE_GATHER_BYTES);
+	case MESSAGE_GATHERED: return 8 + ranks * (4 + (size_t)MESSAGE_GATHER_BYTES);
+	case MESSAGE_LEFT: return 4 * ranks;
+	case MESSAGE_JOINED: return ranks * (sizeof(struct message_joined) + MESSAGE_HOST_BYTES);
+	case MESSAGE_DENIED: return sizeof(struct message_denied) + MESSAGE_TEXT_BYTES;
+	case MESSAGE_ANCESTORS: return MESSAGE_ANCESTORS_MAX * sizeof(struct message_ancestor);
+	case MESSAGE_MOVED: return 8 * ranks;
+	case MESSAGE_ATTACHED: return 4;
+	case MESSAGE_SEAL:
+	case MESSAGE_SEALED:
 	case MESSAGE_NONE:
 	case MESSAGE_KIND_COUNT: break;
 	}
@@ -69,7 +100,7 @@ int message_get_header(const uint8_t in[8], uint32_t *len)
 }
 
 /* Bytes of a stranger become a text that may go to a log or an exception. */
-static void message_get_chars(char *out, const void *in, size_t len)
+void message_get_chars(char *out, const void *in, size_t len)
 {
 	const uint8_t *p = in;
 	size_t i = 0;
@@ -79,12 +110,12 @@ static void message_get_chars(char *out, const void *in, size_t len)
 	out[i] = '\0';
 }
 
-static void message_put_chars(uint8_t *out, size_t size, const char *in)
+void message_put_chars(void *out, size_t size, const char *in)
 {
 	size_t len = strnlen(in, size);
 
 	memcpy(out, in, len);
-	memset(out + len, 0, size - len);
+	memset((uint8_t *)out + len, 0, size - len);
 }
 
 void message_put_hello(struct message_hello *out, const struct message_rank *in)
@@ -99,6 +130,8 @@ void message_put_hello(struct message_hello *out, const struct message_rank *in)
 	message_put32(&out->pid, (uint32_t)in->pid);
 	message_put32(&out->left_ms, (uint32_t)in->left_ms);
 	message_put32(&out->secret, in->secret);
+	message_put32(&out->purpose, (uint32_t)in->purpose);
+	message_put32(&out->port, (uint32_t)in->port);
 	memcpy(out->nonce, in->nonce, sizeof(out->nonce));
 	message_put_chars(out->job_id, sizeof(out->job_id), in->job_id);
 	message_put_chars(out->node, sizeof(out->node), in->node);
@@ -127,7 +160,7 @@ static int message_check_version(const uint8_t *in)
 int message_get_hello(const void *in, size_t len, struct message_rank *out)
 {
 	struct message_hello hello;
-	uint32_t rank, size, pid;
+	uint32_t rank, size, pid, purpose, port;
 	int err;
 
 	if (len < MESSAGE_HELLO_BYTES_MIN || memcmp(in, "ibvx", 4) != 0)
@@ -141,8 +174,13 @@ int message_get_hello(const void *in, size_t len, struct message_rank *out)
 	rank = message_get32(&hello.rank);
 	size = message_get32(&hello.size);
 	pid = message_get32(&hello.pid);
-	if (rank > INT32_MAX || size > INT32_MAX || pid > INT32_MAX)
+	purpose = message_get32(&hello.purpose);
+	port = message_get32(&hello.port);
+	if (rank > INT32_MAX || size > INT32_MAX || pid > INT32_MAX || purpose >= MESSAGE_PURPOSE_COUNT ||
+	    port > UINT16_MAX)
 		return -EPROTO;
+	out->purpose = (enum message_purpose)purpose;
+	out->port = (int)port;
 	out->rank = (int)rank;
 	out->size = (int)size;
 	out->pid = (int)pid;
@@ -155,18 +193,72 @@ int message_get_hello(const void *in, size_t len, struct message_rank *out)
 	return 0;
 }
 
-void message_put_member(struct message_member *out, const struct message_rank *in)
+void message_put_node(uint8_t out[MESSAGE_NODE_BYTES / 2], const char *node)
 {
-	message_put32(&out->pid, (uint32_t)in->pid);
-	message_put_chars(out->node, sizeof(out->node), in->node);
-	message_put_chars(out->host, sizeof(out->host), in->host);
+	static const char digits[] = "0123456789abcdef";
+
+	for (int i = 0; i < MESSAGE_NODE_BYTES / 2; i++) {
+		unsigned value = 0;
+
+		for (int half = 0; half < 2; half++) {
+			const char *at = *node ? strchr(digits, *node++) : digits;
+
+			value = value << 4 | (at ? (unsigned)(at - digits) : 0);
+		}
+		out[i] = (uint8_t)value;
+	}
 }
 
-void message_get_member(const struct message_member *in, struct message_rank *out)
+void message_get_node(const uint8_t in[MESSAGE_NODE_BYTES / 2], char node[MESSAGE_NODE_BYTES + 1])
 {
-	out->pid = (int)(message_get32(&in->pid) & INT32_MAX);
-	message_get_chars(out->node, in->node, sizeof(in->node));
-	message_get_chars(out->host, in->host, sizeof(in->host));
+	for (int i = 0; i < MESSAGE_NODE_BYTES / 2; i++)
+		snprintf(node + 2 * i, 3, "%02x", in[i]);
+}
+
+bool message_is_job_id(const char *id)
+{
+	return strlen(id) == MESSAGE_ID_BYTES && strspn(id, "0123456789abcdefABCDEF") == MESSAGE_ID_BYTES;
+}
+
+size_t message_put_joined(uint8_t *out, const struct message_rank *who, int parent)
+{
+	struct message_joined record;
+	size_t host = strnlen(who->host, MESSAGE_HOST_BYTES);
+
+	message_put32(&record.rank, (uint32_t)who->rank);
+	message_put32(&record.parent, (uint32_t)parent);
+	message_put32(&record.pid, (uint32_t)who->pid);
+	message_put32(&record.left_ms, (uint32_t)who->left_ms);
+	message_put_node(record.node, who->node);
+	message_put32(&record.host_bytes, (uint32_t)host);
+	memcpy(out, &record, sizeof(record));
+	memcpy(out + sizeof(record), who->host, host);
+	return sizeof(record) + host;
+}
+
+int message_get_joined(const uint8_t *in, size_t len, struct message_rank *who, int *parent)
+{
+	struct message_joined record;
+	uint32_t rank, above, pid, host;
+
+	if (len < sizeof(record))
+		return -EPROTO;
+	memcpy(&record, in, sizeof(record));
+	rank = message_get32(&record.rank);
+	above = message_get32(&record.parent);
+	pid = message_get32(&record.pid);
+	host = message_get32(&record.host_bytes);
+	if (rank > INT32_MAX || above > INT32_MAX || pid > INT32_MAX || host > MESSAGE_HOST_BYTES ||
+	    len - sizeof(record) < host)
+		return -EPROTO;
+	memset(who, 0, sizeof(*who));
+	who->rank = (int)rank;
+	who->pid = (int)pid;
+	who->left_ms = message_get32(&record.left_ms);
+	message_get_node(record.node, who->node);
+	message_get_chars(who->host, in + sizeof(record), host);
+	*parent = (int)above;
+	return (int)(sizeof(record) + host);
 }
 
 size_t message_put_text(uint8_t out[4 + MESSAGE_TEXT_BYTES], int code, const char *text)

@@ -14,7 +14,7 @@
 #include "bootstrap/conf.h"
 #include "bootstrap/deadline.h"
 #include "bootstrap/message.h"
-#include "bootstrap/star.h"
+#include "bootstrap/descriptors.h"
 
 /* The starter listens before it starts a rank; a later round's one may be a moment late. */
 #define STARTER_CONNECT_MS 3000
@@ -102,7 +102,7 @@ static int starter_wait(struct starter *s, short events)
 					 "waits for all %d "
 					 "ranks to report: one was not started",
 					 s->conf->starter_host, s->conf->starter_port, s->conf->size);
-		err = star_poll(&poll, 1, NULL, s->deadline);
+		err = descriptors_poll(&poll, 1, s->deadline);
 		if (err < 0)
 			return err;
 	}
@@ -145,7 +145,7 @@ static int starter_connect_one(struct starter *s, const struct address *a, int64
 	while (!err && !poll.revents) {
 		if (deadline_left_ms(deadline) == 0)
 			err = -ETIMEDOUT;
-		else if (star_poll(&poll, 1, NULL, deadline) < 0)
+		else if (descriptors_poll(&poll, 1, deadline) < 0)
 			err = -EIO;
 	}
 	if (!err)

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bootstrap/star.h"
 
 static void expect_joined(const struct member *members, int count)
 {
@@ -65,7 +64,7 @@ static void test_job_id(void **state)
 	party_forget(conf);
 }
 
-/* Ranks that belong to another job knock again, and find their own rank 0 at the same port. */
+/* Ranks that belong to another job ask again, and find their own rank 0 at the same port. */
 static void test_two_jobs_one_port(void **state)
 {
 	struct member members[4] = {{0}};
@@ -84,7 +83,7 @@ static void test_two_jobs_one_port(void **state)
 	party_forget(conf);
 }
 
-/* The first job's rank 0 left its door before the second's came: no network, no port. */
+/* The first job's rank 0 closed its listener before the second's came: no network, no port. */
 static void test_size_one_needs_no_port(void **state)
 {
 	int port = party_port();

@@ -50,11 +50,11 @@ static void test_proof(void **state)
 
 	(void)state;
 	assert_int_equal(proof_random(p.rank_nonce, sizeof(p.rank_nonce)), 0);
-	assert_int_equal(proof_random(p.door_nonce, sizeof(p.door_nonce)), 0);
+	assert_int_equal(proof_random(p.listener_nonce, sizeof(p.listener_nonce)), 0);
 	proof_set_key(&p, "secret");
 	proof_make(&p, PROOF_RANK, mac);
 	assert_true(proof_holds(&p, PROOF_RANK, mac));
-	assert_false(proof_holds(&p, PROOF_DOOR, mac)); /* no reflection */
+	assert_false(proof_holds(&p, PROOF_LISTENER, mac)); /* no reflection */
 	q = p;
 	proof_set_key(&q, "secreT");
 	assert_false(proof_holds(&q, PROOF_RANK, mac));
@@ -62,7 +62,7 @@ static void test_proof(void **state)
 	q.rank = 4;
 	assert_false(proof_holds(&q, PROOF_RANK, mac));
 	q = p;
-	q.door_nonce[15] ^= 1; /* no replay */
+	q.listener_nonce[15] ^= 1; /* no replay */
 	assert_false(proof_holds(&q, PROOF_RANK, mac));
 }
 
@@ -111,23 +111,32 @@ static void test_hello(void **state)
 
 static void test_gathered(void **state)
 {
-	uint8_t in[4 + 8 + 5] = {0}, out[8];
+	uint8_t in[8 + 8 + 5] = {0}, out[8];
 	uint32_t lengths[2];
 
 	(void)state;
 	message_put32(in, 9);
-	message_put32(in + 4, 2);
-	message_put32(in + 8, 3);
-	memcpy(in + 12, "abcde", 5);
+	message_put32(in + 4, GATHER_DIFFERENT);
+	message_put32(in + 8, 2);
+	message_put32(in + 12, 3);
+	memcpy(in + 16, "abcde", 5);
 	assert_int_equal(gather_unpack(in, sizeof(in), 2, 9, out, 5, lengths), 0);
 	assert_int_equal(lengths[1], 3);
 	assert_memory_equal(out, "abcde", 5);
 	assert_int_equal(gather_unpack(in, sizeof(in), 2, 9, out, 4, lengths), -ENOBUFS);
 	assert_int_equal(gather_unpack(in, sizeof(in), 2, 8, out, 5, lengths), -EPROTO);
 	assert_int_equal(gather_unpack(in, sizeof(in) - 1, 2, 9, out, 5, lengths), -EPROTO);
-	assert_int_equal(gather_unpack(in, 11, 2, 9, out, 5, lengths), -EPROTO);
-	message_put32(in + 8, UINT32_MAX);
+	assert_int_equal(gather_unpack(in, 15, 2, 9, out, 5, lengths), -EPROTO);
+	message_put32(in + 12, UINT32_MAX);
 	assert_int_equal(gather_unpack(in, sizeof(in), 2, 9, out, 5, lengths), -EPROTO);
+	/* All of one length, which is then there once. */
+	message_put32(in + 4, 2);
+	memcpy(in + 8, "abcd", 4);
+	assert_int_equal(gather_unpack(in, 12, 2, 9, out, 4, lengths), 0);
+	assert_int_equal(lengths[0], 2);
+	assert_int_equal(lengths[1], 2);
+	assert_memory_equal(out, "abcd", 4);
+	assert_int_equal(gather_unpack(in, 11, 2, 9, out, 4, lengths), -EPROTO);
 }
 
 static void test_node(void **state)

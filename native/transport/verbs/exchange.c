@@ -70,7 +70,7 @@ static struct exchange *exchange_open(struct verbs *v, int fd)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
 
-	if (!x || proof_random(x->proof.door_nonce, sizeof(x->proof.door_nonce)) < 0 ||
+	if (!x || proof_random(x->proof.listener_nonce, sizeof(x->proof.listener_nonce)) < 0 ||
 	    proof_random(x->proof.rank_nonce, sizeof(x->proof.rank_nonce)) < 0) {
 		free(x);
 		close(fd);
@@ -214,7 +214,7 @@ static int exchange_call(struct exchange *x)
 
 	if (rc < 0)
 		return rc;
-	memcpy(x->proof.door_nonce, x->in.nonce, sizeof(x->in.nonce));
+	memcpy(x->proof.listener_nonce, x->in.nonce, sizeof(x->in.nonce));
 	memcpy(f.nonce, x->proof.rank_nonce, sizeof(f.nonce));
 	proof_make(&x->proof, PROOF_RANK, f.proof);
 	f.greeting = connect_greeting(l->verbs, l, VERBS_WELCOME);
@@ -228,7 +228,7 @@ static int exchange_accepted(struct exchange *x)
 	struct verbs_link *l = x->link;
 	int rc;
 
-	if (!proof_holds(&x->proof, PROOF_DOOR, x->in.proof))
+	if (!proof_holds(&x->proof, PROOF_LISTENER, x->in.proof))
 		return error_set(-EACCES, "it does not know the job secret");
 	/* before the queue pair learns how many reads it may have under way */
 	if (!link_take_grant(l, &x->in.greeting))
@@ -301,7 +301,7 @@ static int exchange_answer(struct exchange *x, struct verbs_peer *p)
 	if (rc == 0)
 		rc = endpoint_connect(l, &x->in.endpoint);
 	if (rc == 0) {
-		proof_make(&x->proof, PROOF_DOOR, f.proof);
+		proof_make(&x->proof, PROOF_LISTENER, f.proof);
 		f.greeting = connect_greeting(p->verbs, l, VERBS_WELCOME);
 		f.endpoint = l->here;
 		rc = exchange_send(x, &f);
@@ -410,7 +410,7 @@ static void exchange_on_door(void *verbs)
 	x = exchange_open(v, fd);
 	if (!x)
 		return;
-	memcpy(f.nonce, x->proof.door_nonce, sizeof(f.nonce));
+	memcpy(f.nonce, x->proof.listener_nonce, sizeof(f.nonce));
 	exchange_seat(v->door, x);
 	if (exchange_send(x, &f) < 0 || v->env.watch.add(v->env.watch.monitor, fd, exchange_on_guest, x) < 0)
 		exchange_close(x);
