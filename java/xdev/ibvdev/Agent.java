@@ -9,7 +9,9 @@ import java.security.ProtectionDomain;
 
 /**
  * {@code -javaagent:ibvdev.jar}: puts the plug-in hook in the place of MPJ Express's class wherever mpj.jar stands on
- * the class path, so that it works through launchers that build the class path themselves (mpjrun).
+ * the class path, so that it works through launchers that build the class path themselves (mpjrun), and makes
+ * {@code MPI.Init} find rank and size by itself where a program's arguments do not begin with them, as in a process
+ * that mpirun, mpiexec or srun has started ({@link Launched}). Other programs are not touched.
  */
 public final class Agent {
 	private static final String HOOK = "mpjdev/javampjdev/MPJDev";
@@ -36,6 +38,8 @@ public final class Agent {
 			@Override
 			public byte[] transform(ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain,
 				byte[] bytes) {
+				if (InitRewriter.TARGET.equals(name))
+					return InitRewriter.rewrite(bytes);
 				return HOOK.equals(name) ? hook : null;
 			}
 		});

@@ -46,6 +46,16 @@ public final class DeviceNames {
 		}
 	}
 
+	/**
+	 * Is there a device of this name?
+	 *
+	 * @param name as the third argument of MPI.Init gives it
+	 * @return whether {@link #create} knows its class
+	 */
+	static boolean isKnown(String name) {
+		return known().containsKey(name);
+	}
+
 	private static String hint(String name, Throwable cause) {
 		if (!(cause instanceof ClassNotFoundException || cause instanceof NoClassDefFoundError))
 			return "";
