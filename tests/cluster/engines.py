@@ -2,22 +2,26 @@
 """The engines that start ranks, each as the command that starts `np` ranks of a program from node n1.
 
 An engine promises: words(np, program) is run on n1 with environment(); the ranks go to the nodes in turn, np / nodes
-on each, in the order of the nodes.  stdin: the ranks that read standard input; what is different between engines, and
-documented as such in the guide "On a cluster", is a field here.
+on each, in the order of the nodes.  What is different between engines (see the guide
+"On a cluster") is a field here.
 """
 import os
 import shutil
 
+import programs
 import slurm
 import world
 
-FORWARDED = ("IBVDEV_TEST_WORD", "IBVDEV_LOG", "IBVDEV_START_TIMEOUT_MS", "MPJ_HOME", "JAVA_TOOL_OPTIONS", "PATH")
+FORWARDED = ("CLUSTER_WORD", "IBVDEV_LOG", "IBVDEV_START_TIMEOUT_MS", "MPJ_HOME", "JAVA_TOOL_OPTIONS", "PATH")
 
 
 class Engine:
     name = ""
-    stdin_to_all = False
-    killed_rank_ends_job = True
+    status_of_first = True  # is its exit status that of the rank that failed first? (srun: the highest)
+    main_sees = 0  # words before the program's own in main of an MPJ Express program
+    agent = None  # regular expression: its process on a node, where its end ends the job
+    cut_each_time = False  # is the test with a node cut off run in the short suite?
+    interrupts = 1  # how often Ctrl-C has to be pressed
     leftovers = ()  # beginnings of files that the engine itself leaves when it is killed
 
     def __init__(self, nodes):
@@ -38,13 +42,23 @@ class Engine:
         return ",".join("%s:%d" % (name, per_node) for name in self.nodes.names())
 
     def words(self, np, program):
+        """The command, on n1, that starts np ranks of a program."""
         raise NotImplementedError
+
+    def mpj(self, np, main, *words):
+        """The same for an MPJ Express program: a plain java command with the agent."""
+        return self.words(np, programs.mpj(main, *words))
+
+    def xxdev(self, np, main, *words):
+        return self.words(np, programs.xxdev(main, *words))
 
 
 class Srun(Engine):
     """srun --mpi=KIND; a killed rank ends the job because the guide says -K1."""
     kind = ""
-    stdin_to_all = True
+    status_of_first = False
+    leftovers = ("/tmp/spmix_",)
+    interrupts = 2
 
     why_not = staticmethod(slurm.why_not)
 
@@ -75,6 +89,7 @@ class SrunPmix(Srun):
 
 class SrunPmi2(Srun):
     name = "srun-pmi2"
+    cut_each_time = True
     kind = "pmi2"
 
 
@@ -87,6 +102,7 @@ class Mpirun(Engine):
     """Open MPI's mpirun, version 4 (Debian)."""
     name = "mpirun"
     command = "mpirun.openmpi"
+    agent = ".*orted"
     leftovers = ("/tmp/ompi.", "/tmp/pmix")
 
     @staticmethod
@@ -96,7 +112,7 @@ class Mpirun(Engine):
     def words(self, np, program):
         words = [self.command, "--allow-run-as-root", "--host", self._hosts(np), "-np", str(np), "--map-by", "slot"]
         for name in FORWARDED:
-            words += ["-x", name] if name in os.environ or name == "IBVDEV_TEST_WORD" else []
+            words += ["-x", name] if name in os.environ or name == "CLUSTER_WORD" else []
         return words + program
 
 
@@ -113,4 +129,29 @@ class Hydra(Engine):
         return [self.command, "-launcher", "ssh", "-hosts", self._hosts(np), "-n", str(np)] + program
 
 
-ALL = {engine.name: engine for engine in (SrunPmix, SrunPmi2, SrunNone, Mpirun, Hydra)}
+class Ibvrun(Engine):
+    """ibvrun over ssh: the project's own."""
+    name = "ibvrun"
+    cut_each_time = True
+    main_sees = 3
+    agent = ".*python3 -I -S"
+
+    def words(self, np, program):
+        return self._options(np) + ["--exec"] + program
+
+    def mpj(self, np, main, *words):
+        return self._options(np) + programs.JVM + ["-cp", programs.classes(), main] + list(words)
+
+    def _options(self, np):
+        return [programs.IBVRUN, "--hosts", self._hosts(np), "-np", str(np), "-x", "CLUSTER_WORD"]
+
+
+class SrunIbvrun(SrunPmi2):
+    """srun ibvrun Class: ibvrun finds that it is a task, and becomes the program."""
+    name = "srun-ibvrun"
+
+    def mpj(self, np, main, *words):
+        return self.words(np, [programs.IBVRUN] + programs.JVM + ["-cp", programs.classes(), main] + list(words))
+
+
+ALL = {engine.name: engine for engine in (SrunPmix, SrunPmi2, SrunNone, Mpirun, Hydra, Ibvrun)}

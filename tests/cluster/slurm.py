@@ -68,6 +68,8 @@ class Slurm:
         nodes.on(1, "slurmctld", "-f", conf)
         for i in nodes.numbers:
             os.mkdir(os.path.join(self.folder, "spool." + nodes.name(i)))
+            # where Debian's munge has it, for programs that ask munge themselves
+            nodes.on(i, "sh", "-c", "mkdir -p /run/munge && ln -s %s/munge.socket /run/munge/munge.socket.2" % self.folder)
             nodes.on(i, "slurmd", "-f", conf)
         wait_for(lambda: self.idle() == nodes.count, "all nodes of Slurm are idle", 60)
 

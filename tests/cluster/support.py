@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: MIT
 """What the cluster tests share: one set of nodes a test class, jobs on it, and nothing left behind."""
-import atexit
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
 
 import world  # noqa: E402  (nothing is to be written into the checkout before)
-from nodes import ROOT, Nodes, wait_for  # noqa: E402
+from nodes import Nodes, wait_for  # noqa: E402
+from programs import BUILD, MPJ_HOME  # noqa: E402
 
-BUILD = os.path.abspath(os.environ.get("IBVDEV_BUILD") or os.path.join(ROOT, "build"))
-IBVRUN = os.path.join(ROOT, "scripts", "ibvrun")
-INFO = os.path.join(ROOT, "scripts", "ibvdev-info")
-JAR = os.path.join(BUILD, "java", "ibvdev.jar")
-XXDEV_JAR = os.path.join(BUILD, "java", "xxdev-api.jar")
-PROBE = os.path.join(BUILD, "tests", "cluster", "cluster-probe")
-MPJ_JAR = os.environ.get("IBVDEV_TEST_MPJ_JAR", "/usr/share/java/mpj.jar")
-LOG4J_JAR = "/usr/share/java/log4j-1.2.jar"
-MPJ_HOME = "/usr/share/mpj"
-JVM = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx64m", "-Xshare:auto"]  # eight on two processors
 LIMIT_S = 60   # turns a hang into a failure
 SETTLE_S = 10  # what an engine may take to clear up
 NOT_OURS = ("SLURM_", "PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "IBVDEV_", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
@@ -42,14 +33,6 @@ def read(path):
             return f.read()
     except FileNotFoundError:
         return ""
-
-
-def compile_java(class_path, *sources):
-    """The folder of the compiled classes, below the checkout's build folder, which all nodes see."""
-    folder = tempfile.mkdtemp(prefix="cluster-classes-", dir=BUILD)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    subprocess.run(["javac", "-cp", class_path, "-d", folder] + [os.path.join(ROOT, s) for s in sources], check=True)
-    return folder
 
 
 class ClusterTest(unittest.TestCase):
@@ -99,7 +82,7 @@ class ClusterTest(unittest.TestCase):
 
     def environ(self, **more):
         env = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
-        env.update(IBVDEV_BUILD=BUILD, MPJ_HOME=MPJ_HOME, LC_ALL="C.UTF-8", TMPDIR="/tmp")
+        env.update(IBVDEV_BUILD=BUILD, MPJ_HOME=MPJ_HOME, LC_ALL="C.UTF-8", TMPDIR="/tmp", CLUSTER_WORD="unused")
         env.update(self.engine.environment() if self.engine else {})
         env.update(more)
         return env
@@ -134,13 +117,17 @@ class ClusterTest(unittest.TestCase):
         """A signal to the command itself."""
         os.kill(self.nodes.real_pid(job), number)
 
-    def interrupt(self, job):
+    def interrupt(self, job, times=1):
         """Ctrl-C: SIGINT to the process group of the terminal."""
-        os.killpg(self.nodes.real_pid(job), signal.SIGINT)
+        group = self.nodes.real_pid(job)
+        for _ in range(times):
+            os.killpg(group, signal.SIGINT)
+            time.sleep(0.2)
 
     def left(self):
-        ignored = tuple("file " + f for f in self.engine.leftovers) if self.engine else ()
-        return self.nodes.new_since(self.before, lambda thing: bool(ignored) and thing.startswith(ignored))
+        own = self.engine.leftovers if self.engine else ()
+        ignored = tuple("file " + f for f in ("/tmp/hsperfdata_",) + own)  # the first is every JVM's
+        return self.nodes.new_since(self.before, lambda thing: thing.startswith(ignored))
 
     def assert_nothing_left(self, limit_s=SETTLE_S):
         """No process, port or file that was not there before the test, on any node."""

@@ -7,6 +7,7 @@ import sys
 import unittest
 
 import engines
+import programs
 import support
 from nodes import namespace, wait_for
 
@@ -73,7 +74,7 @@ class Isolated(Testbed):
             f.write("seen")
         for i in self.nodes.numbers:
             self.assertEqual(self.nodes.on(i, "cat", self.path("file")).stdout, "seen")
-            self.assertEqual(self.nodes.on(i, "cat", support.IBVRUN).stdout, support.read(support.IBVRUN))
+            self.assertEqual(self.nodes.on(i, "cat", programs.IBVRUN).stdout, support.read(programs.IBVRUN))
         self.assertFalse(os.path.exists("/tmp/forgotten"))
 
 

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""Jobs of 8 ranks over 4 nodes by one engine: C, MPJ Express and xxdev programs, and how they end.
+
+usage: test_engines.py ENGINE [unittest's words]
+
+The nodes share memory, which carries the data; start, control and failures cross the network between them.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+
+import engines
+import programs
+import support
+import world
+from nodes import wait_for
+
+NP = 8
+CUT_S = 50  # how long a connection may be silent before it is given up, and some
+ARGUMENTS = ("one", "two words", "", "$HOME")
+WORD = "a word; \"quoted\" $HOME"
+
+
+def alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Case(support.ClusterTest):
+    shared = True
+
+    def launch(self, program, **options):
+        return self.start(*self.engine.words(NP, program), **options)
+
+
+class Programs(Case):
+    def check(self, words, end=""):
+        """Ranks, nodes, arguments, environment, standard input, of every rank."""
+        out, _ = self.succeed(*words, data="x" * 100, env={"CLUSTER_WORD": WORD})
+        expected = ["rank %d of %d on n%d: env %s, input %d, words [one] [two words] [] [$HOME]%s" % (
+            r, NP, r // 2 + 1, WORD, 100 if r == 0 else 0, end) for r in range(NP)]
+        self.assertEqual(sorted(out.splitlines()), expected)
+
+    def test_c(self):
+        self.check(self.engine.words(NP, programs.c("report", *ARGUMENTS)))
+
+    def test_mpj_express(self):
+        self.check(self.engine.mpj(NP, "Report", *ARGUMENTS),
+                   ", main saw %d" % (self.engine.main_sees + len(ARGUMENTS)) if self.engine.main_sees else "")
+
+    def test_xxdev(self):
+        self.check(self.engine.xxdev(NP, "XxReport", *ARGUMENTS))
+
+
+class Endings(Case):
+    def hanging(self):
+        """A job whose ranks all wait; gives it and the ranks' process ids."""
+        job = self.launch(programs.c("hang", self.folder))
+        files = [self.path("pid.%d" % r) for r in range(NP)]
+        wait_for(lambda: job.poll() is not None or all(map(os.path.exists, files)), "all ranks wait")
+        self.assertIsNone(job.poll(), "the job has ended: %s" % (self.finish(job) if job.poll() is not None else "",))
+        return job, [int(support.read(f)) for f in files]
+
+    def test_status_of_a_failing_rank(self):
+        status, _, err = self.finish(self.launch(programs.c("fail", 3, 5)))
+        if self.engine.status_of_first:
+            self.assertEqual(status, 5, err)
+        else:
+            self.assertIn("exit code 5", err)
+            self.assertNotEqual(status, 0)
+        self.assertRegex(err, r"cluster-probe: \w+: rank 3 .*died")
+
+    def test_a_killed_rank(self):
+        job, pids = self.hanging()
+        began = time.monotonic()
+        os.kill(pids[5], signal.SIGKILL)
+        status, _, err = self.finish(job)
+        self.assertNotEqual(status, 0, err)
+        self.assertLess(time.monotonic() - began, 30, err)
+
+    def test_a_killed_agent(self):
+        """The process of the engine that has started the ranks of n3."""
+        if not self.engine.agent:
+            self.skipTest("%s does not notice it" % self.engine.name)
+        job, _ = self.hanging()
+        agents = [pid for pid, line in self.nodes.processes(3).items()
+                  if pid not in self.before[3][0] and re.match(self.engine.agent, line)]
+        self.assertTrue(agents, self.nodes.processes(3))
+        os.kill(min(agents), signal.SIGKILL)  # ibvrun has a second one that guards the first
+        self.assertNotEqual(self.finish(job)[0], 0)
+
+    def test_a_killed_launcher(self):
+        job, _ = self.hanging()
+        self.send(job, signal.SIGKILL)
+        self.finish(job)  # its ranks hold its output: the end of that is their end
+        self.assert_nothing_left(limit_s=30)
+
+    def test_ctrl_c(self):
+        job, _ = self.hanging()
+        self.interrupt(job, self.engine.interrupts)
+        self.assertNotEqual(self.finish(job)[0], 0)
+
+    def test_scancel(self):
+        if not isinstance(self.engine, engines.Srun):
+            self.skipTest("not Slurm")
+        job, pids = self.hanging()
+        self.engine.slurm.ask("scancel", "--user=root")
+        self.assertNotEqual(self.finish(job)[0], 0)
+        self.assertFalse([p for p in pids if alive(p)])
+
+    def test_a_node_is_cut_off(self):
+        """The ranks notice it, on both sides; some engines do not, and are ended.  Takes half a minute."""
+        if not self.engine.cut_each_time and "IBVDEV_TEST_LONG" not in os.environ:
+            self.skipTest("in the suite cluster-long")
+        job, pids = self.hanging()
+        self.nodes.cut(4)
+        try:
+            wait_for(lambda: not any(map(alive, pids)), "all ranks have ended", CUT_S)
+            try:
+                job.wait(2)
+            except subprocess.TimeoutExpired:
+                self.interrupt(job, self.engine.interrupts)
+                job.wait(2)
+        except subprocess.TimeoutExpired:
+            self.send(job, signal.SIGKILL)
+        finally:
+            self.nodes.mend(4)
+        self.assertNotEqual(self.finish(job)[0], 0)
+        self.assert_nothing_left(limit_s=60)
+
+
+if __name__ == "__main__":
+    world.enter()
+    engine = engines.ALL[sys.argv.pop(1)]
+    Programs.engine_class = Endings.engine_class = engine
+    support.main()
