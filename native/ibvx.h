@@ -122,7 +122,9 @@ int ibvx_open(struct ibvx **out, const struct ibvx_config *cfg);
 int ibvx_close(struct ibvx *ep);
 
 /* Frees the endpoint at once, without flushing or agreeing with anybody: for an
- * embedding layer whose process is about to end.  Peers see this rank as dead. */
+ * embedding layer whose process is about to end.  Peers see this rank as dead.
+ * Calls of other threads that are under way return -ESHUTDOWN; none may begin any
+ * more.  If one does not return within seconds, the endpoint is not freed. */
 void ibvx_abort(struct ibvx *ep);
 
 int ibvx_rank(const struct ibvx *ep);

@@ -45,12 +45,14 @@ static bool spin(struct lock *lock)
 
 void lock_acquire_slow(struct lock *lock)
 {
-	if (spin(lock))
-		return;
-	/* A thread that has slept cannot know whether others still do, so it takes the lock as
-	 * contended: at worst one wake for nobody. */
-	while (atomic_exchange_explicit(&lock->state, LOCK_CONTENDED, memory_order_acquire) != LOCK_FREE)
-		futex_wait(&lock->state, LOCK_CONTENDED, -1, false);
+	atomic_fetch_add_explicit(&lock->waiting, 1, memory_order_relaxed);
+	if (!spin(lock)) {
+		/* A thread that has slept cannot know whether others still do, so it takes the lock as
+		 * contended: at worst one wake for nobody. */
+		while (atomic_exchange_explicit(&lock->state, LOCK_CONTENDED, memory_order_acquire) != LOCK_FREE)
+			futex_wait(&lock->state, LOCK_CONTENDED, -1, false);
+	}
+	atomic_fetch_sub_explicit(&lock->waiting, 1, memory_order_relaxed);
 }
 
 void lock_wake(struct lock *lock)

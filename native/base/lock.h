@@ -33,6 +33,7 @@ enum lock_state { LOCK_FREE = 0, LOCK_HELD = 1, LOCK_CONTENDED = 2 };
 struct lock {
 	_Atomic uint32_t state; /* enum lock_state; the futex word */
 	_Atomic uint32_t spins; /* how long spinning took when it last paid; a hint */
+	_Atomic uint32_t waiting; /* threads in lock_acquire_slow() */
 	/* lock_self of the favourite, and its seat, or 0; changed by holders of the mutex */
 	_Atomic uintptr_t bias;
 	/* of a seat: its owner holds the lock, or is about to look whether it may */
@@ -97,6 +98,13 @@ static inline void lock_acquire(struct lock *lock)
 	if (!lock_try_mutex(lock))
 		lock_acquire_slow(lock);
 	lock_settle(lock);
+}
+
+/* The caller holds the lock: does another thread wait for it? One that has come this very moment may not be seen. */
+static inline bool lock_is_awaited(const struct lock *lock)
+{
+	return atomic_load_explicit(&lock->waiting, memory_order_relaxed) > 0 ||
+	       (lock->by_bias && atomic_load_explicit(&lock->state, memory_order_relaxed) != LOCK_FREE);
 }
 
 static inline void lock_release(struct lock *lock)

@@ -22,6 +22,9 @@
 #define CLOSE_LISTED 4
 /* How often an abort looks whether the threads inside have left, a millisecond apart. */
 #define CLOSE_ABORT_LOOKS 2000
+/* How often in a row it must find nobody inside, and how long it looks each time. */
+#define CLOSE_DESERTED 2
+#define CLOSE_HOLD_NS (100 * CLOCK_NS_PER_US)
 
 static bool close_pending(const struct request *r)
 {
@@ -218,10 +221,27 @@ static void close_cut_off(struct ibvx *ep)
 	}
 }
 
+/* Is no thread inside a call?  Calls that never block are not counted, but may wait for the lock: it is held for a
+ * moment, so that one that was about to ask for it is seen, too. */
+static bool close_is_deserted(struct ibvx *ep)
+{
+	struct timespec hold = {0, CLOSE_HOLD_NS};
+	bool deserted;
+
+	core_lock(ep);
+	deserted = ep->users == 0;
+	if (deserted) {
+		nanosleep(&hold, NULL);
+		deserted = !lock_is_awaited(&ep->lock);
+	}
+	core_unlock(ep);
+	return deserted;
+}
+
 void ibvx_abort(struct ibvx *ep)
 {
 	struct timespec ms = {0, CLOCK_NS_PER_MS};
-	int inside = 1;
+	int deserted = 0; /* so many times in a row */
 
 	if (!ep)
 		return;
@@ -231,14 +251,12 @@ void ibvx_abort(struct ibvx *ep)
 	close_cut_off(ep);
 	waiter_signal_all(ep);
 	core_unlock(ep);
-	for (int i = 0; i < CLOSE_ABORT_LOOKS && inside > 0; i++) {
-		core_lock(ep);
-		inside = ep->users;
-		core_unlock(ep);
-		if (inside > 0)
+	for (int i = 0; i < CLOSE_ABORT_LOOKS && deserted < CLOSE_DESERTED; i++) {
+		deserted = close_is_deserted(ep) ? deserted + 1 : 0;
+		if (deserted == 0)
 			nanosleep(&ms, NULL);
 	}
-	if (inside == 0)
+	if (deserted == CLOSE_DESERTED)
 		life_end(ep); /* else better leaked than pulled away under a thread */
 }
 

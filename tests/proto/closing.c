@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "core/failure.h"
 #include "core/progress.h"
@@ -367,6 +370,76 @@ static void an_abort_writes_nothing(void **state)
 	text_free(t);
 }
 
+struct tester {
+	pthread_t thread;
+	struct ibvx *ep;
+	_Atomic int tid;
+	int err;
+};
+
+static void *tester_main(void *arg)
+{
+	struct tester *t = arg;
+
+	atomic_store(&t->tid, gettid());
+	t->err = ibvx_iprobe(t->ep, IBVX_ANY_SOURCE, IBVX_ANY_TAG, 0, NULL);
+	return NULL;
+}
+
+/* Until the thread sleeps, which it does on the lock alone. */
+static void tester_await(struct tester *t)
+{
+	char path[64], state = '?';
+
+	while (!atomic_load(&t->tid))
+		sched_yield();
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&t->tid));
+	while (state != 'S') {
+		FILE *f = fopen(path, "r");
+
+		assert_non_null(f);
+		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+		fclose(f);
+	}
+}
+
+static void *aborter_main(void *arg)
+{
+	ibvx_abort(arg);
+	return NULL;
+}
+
+/* Threads that wait for the endpoint's lock in calls that never block, when it is aborted: they get an error, not freed memory. */
+static void aborted_under_waiters(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 100; round++) {
+		struct tester t[3];
+		pthread_t aborter;
+		struct ibvx *ep;
+		struct world w;
+
+		begin(&w, calm(2, 1000), NULL);
+		ep = w.ep[1];
+		w.ep[1] = NULL;
+		core_lock(ep);
+		assert_int_equal(pthread_create(&aborter, NULL, aborter_main, ep), 0);
+		for (int i = 0; i < 3; i++) {
+			t[i] = (struct tester){.ep = ep};
+			assert_int_equal(pthread_create(&t[i].thread, NULL, tester_main, &t[i]), 0);
+		}
+		for (int i = 0; i < 3; i++)
+			tester_await(&t[i]);
+		core_unlock(ep);
+		for (int i = 0; i < 3; i++) {
+			pthread_join(t[i].thread, NULL);
+			assert_true(t[i].err == -ESHUTDOWN || t[i].err == 0);
+		}
+		pthread_join(aborter, NULL);
+		end(&w);
+	}
+}
+
 static void close_of_null(void **state)
 {
 	(void)state;
@@ -378,7 +451,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(after_goodbye),         cmocka_unit_test(everybody_gone),
 	cmocka_unit_test(close_after_deaths),    cmocka_unit_test(close_times_out),
 	cmocka_unit_test(left_before_its_last),  cmocka_unit_test(monitor_ends_last),
-	cmocka_unit_test(an_abort_writes_nothing), cmocka_unit_test(close_of_null),
+	cmocka_unit_test(an_abort_writes_nothing), cmocka_unit_test(aborted_under_waiters), cmocka_unit_test(close_of_null),
 };
 
 int main(void)
