@@ -27,6 +27,7 @@ enum wire_kind {
 	WIRE_DONE,        /* ctl: id = receive: all of it was written into your memory */
 	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */
 	WIRE_CREDIT,      /* ctl: value = window bytes given, offset = how much of all is a grant */
+	WIRE_HINT,        /* ctl: id = size class, from = enum cost_way, value = interval: the way that was faster (core/cost.h) */
 	WIRE_STALLED,     /* ctl: I hold sends back; value = all credit that I have ever got */
 	WIRE_BYE,         /* ctl: the last packet of an orderly close */
 	WIRE_KIND_COUNT
@@ -36,6 +37,7 @@ enum wire_flag {
 	WIRE_SYNC = 1 << 0, /* EAGER*: answer with ACK when matched */
 	WIRE_RMA = 1 << 1,  /* RTS, CTS: descriptors follow, a get (RTS) or a put (CTS) is possible */
 	WIRE_LEASE = 1 << 2, /* RTS: the memory is pinnable by a thread that waits for this message; CTS: so is mine: lease segments */
+	WIRE_TIMED = 1 << 3, /* EAGER_FIRST, RTS: start_ns is set */
 };
 
 /* The header of every packet. */
@@ -49,7 +51,10 @@ struct wire_hdr {
 			int32_t context;
 			int32_t tag;
 			uint64_t user;
-			uint32_t body_bytes; /* EAGER: how much of the payload is body */
+			union {
+				uint32_t body_bytes; /* EAGER: how much of the payload is body */
+				uint32_t start_ns;   /* EAGER_FIRST, RTS: the sender's clock, modulo 2^32 */
+			};
 			uint32_t id;         /* the sender's request, for ACK, CTS, FIN */
 		} msg;
 		struct wire_ctl {

@@ -45,6 +45,24 @@ struct umsg {
 	uint64_t payload[];
 };
 
+/* What is learned about the long messages of one size class with one peer (cost.h). */
+enum cost_way { COST_RING, COST_GET, COST_UNLEARNED, COST_UNDECIDED = COST_WAY_UNDECIDED };
+#define COST_SHIFT_MIN 14u /* the first class begins at 16 KB */
+#define COST_SIZES 11u     /* 16 KB to 16 MB and more */
+#define COST_CLASSES (2 * COST_SIZES) /* of memory that has an address, of pinnable memory */
+struct cost_class {
+	/* sender */
+	uint8_t best;
+	uint16_t interval, countdown; /* messages between two explorations, until the next */
+	uint32_t sent;
+	/* receiver */
+	uint8_t in_best, confirmed;
+	bool hint_pending;
+	uint16_t in_interval;
+	uint32_t cost_ns[2];            /* by enum cost_way */
+	uint32_t explored_ns;            /* cost of the best way when the other one was last tried */
+};
+
 enum peer_state {
 	PEER_OPEN,
 	PEER_CLOSED, /* said BYE */
@@ -97,6 +115,10 @@ struct peer {
 	uint64_t inflow_at, inflow_total;
 	size_t inflow_cost;
 
+	struct cost_class *costs; /* COST_CLASSES, or NULL */
+	bool hints_pending;
+	int timed_count;       /* receives from it that are being measured */
+	int64_t long_end_ns;   /* when its last long message was complete, while some are measured */
 	bool no_get;           /* a get, or a window, turned out to be impossible */
 	int fail_code;
 	char *why;             /* PEER_FAILED: the text */

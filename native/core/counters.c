@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "core/core.h"
+#include "core/cost.h"
 
 struct counters_out {
 	struct ibvx_counter *out;
@@ -53,6 +54,7 @@ static void counters_peer(const struct peer *p, struct counters_out *o)
 	counters_add(o, "leases_revoked", p->leases_revoked);
 	counters_add(o, "stalls", p->stalls);
 	counters_add(o, "emergency_credits", p->emergencies);
+	cost_counters(p, counters_add, o);
 	counters_add(o, "credit", (uint64_t)(p->credit > 0 ? p->credit : 0));
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/cost.h"
 #include "core/eager.h"
 #include "core/failure.h"
 #include "core/flow_control.h"
@@ -64,6 +65,11 @@ void dispatch_packet(void *core, int rank, const struct wire_hdr *hdr, const voi
 	case WIRE_CREDIT:
 		if (!flow_on_credit(p, hdr->ctl.value, hdr->ctl.offset))
 			peer_broken(p, "a credit of %llu bytes", (unsigned long long)hdr->ctl.value);
+		return;
+	case WIRE_HINT:
+		if (!cost_on_hint(p, hdr->ctl.id, hdr->ctl.from, hdr->ctl.value))
+			peer_broken(p, "a hint of class %u, way %u, interval %llu", hdr->ctl.id, hdr->ctl.from,
+				    (unsigned long long)hdr->ctl.value);
 		return;
 	case WIRE_STALLED:
 		flow_on_stalled(p, hdr->ctl.value);

@@ -6,6 +6,7 @@
 
 #include "base/copy.h"
 #include "core/complete.h"
+#include "core/cost.h"
 #include "core/flow_control.h"
 #include "core/match.h"
 #include "core/packet.h"
@@ -230,6 +231,8 @@ void eager_first_arrived(struct peer *p, const struct wire_hdr *hdr, const void 
 		r->at = len;
 		if (hdr->flags & WIRE_SYNC)
 			peer_queue_control(r, WIRE_ACK);
+		if (!error && hdr->flags & WIRE_TIMED)
+			cost_begin(r, hdr->msg.start_ns);
 		if (error)
 			complete_request(ep, r, error);
 		else
@@ -266,8 +269,10 @@ static void eager_last_arrived(struct peer *p)
 		p->inflow_umsg = NULL;
 		return;
 	}
-	if (was == INFLOW_REQUEST)
+	if (was == INFLOW_REQUEST) {
+		cost_end(r, COST_RING);
 		complete_request(p->ep, r, 0);
+	}
 	flow_release(p, p->inflow_cost);
 }
 

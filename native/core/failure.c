@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/complete.h"
+#include "core/cost.h"
 #include "core/flow_control.h"
 #include "core/match.h"
 #include "core/peer.h"
@@ -52,6 +53,7 @@ static void peer_end_requests(struct peer *p, int code)
 		if (r->state == REQ_POSTED)
 			match_unpost(ep, r);
 		rendezvous_abort(r);
+		cost_forget(r);
 		if (r->peer && r->peer->inflow_request == r) {
 			r->peer->inflow = INFLOW_DROP;
 			r->peer->inflow_request = NULL;
@@ -74,6 +76,7 @@ static void peer_gone(struct peer *p, enum peer_state state)
 	p->pending_credit = 0;
 	p->pending_emergency = false;
 	p->pending_stalled = false;
+	p->hints_pending = false;
 	p->pending_bye = false;
 	peer_not_busy(p);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/cost.h"
 #include "core/peer.h"
 #include "core/pin.h"
 
@@ -18,6 +19,10 @@ void packet_msg_header(struct wire_hdr *hdr, enum wire_kind kind, size_t len, co
 		.body_bytes = kind == WIRE_EAGER ? (uint32_t)r->bytes[1] : 0,
 		.id = request_wire_id(r),
 	};
+	if (r->timed && kind != WIRE_EAGER) {
+		hdr->flags |= WIRE_TIMED;
+		hdr->msg.start_ns = cost_clock();
+	}
 }
 
 /* Messages up to this size are one packet. Longer ones go in pieces, of about a quarter of the message, so that

@@ -28,6 +28,8 @@ void peer_fini(struct peer *p)
 {
 	free(p->why);
 	p->why = NULL;
+	free(p->costs);
+	p->costs = NULL;
 }
 
 bool peer_idle(const struct peer *p)
@@ -98,6 +100,24 @@ static int peer_credit(struct peer *p)
 	return 0;
 }
 
+static int peer_flush_hints(struct peer *p, int *sent)
+{
+	for (unsigned k = 0; k < COST_CLASSES; k++) {
+		struct cost_class *c = &p->costs[k];
+		int rc;
+
+		if (!c->hint_pending)
+			continue;
+		rc = peer_control(p, WIRE_HINT, k, c->in_best, c->in_interval);
+		if (rc < 0)
+			return rc;
+		c->hint_pending = false;
+		(*sent)++;
+	}
+	p->hints_pending = false;
+	return 0;
+}
+
 /* The control packets of requests, then those of the peer itself. */
 static int peer_flush_controls(struct peer *p, int *sent)
 {
@@ -122,6 +142,11 @@ static int peer_flush_controls(struct peer *p, int *sent)
 		p->credit_out += p->pending_credit;
 		p->pending_credit = 0;
 		(*sent)++;
+	}
+	if (p->hints_pending) {
+		rc = peer_flush_hints(p, sent);
+		if (rc < 0)
+			return rc;
 	}
 	if (p->pending_stalled) {
 		rc = peer_control(p, WIRE_STALLED, 0, 0, p->credit_in);

@@ -130,7 +130,7 @@ bool ibvx_pin_lends(struct ibvx *ep, int dest, size_t bytes)
 	core_lock(ep);
 	t = ep->peers[dest].transport;
 	ops = t->ops;
-	moves = (ops->get && ops->prefers_get(t, dest, bytes)) || (ops->prefers_put && ops->prefers_put(t, dest, bytes));
+	moves = (ops->get && ops->prefers_get(t, dest, bytes) && !(ops->learns_get && ops->learns_get(t, dest, bytes))) || (ops->prefers_put && ops->prefers_put(t, dest, bytes));
 	core_unlock(ep);
 	return !moves;
 }

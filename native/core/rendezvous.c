@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/complete.h"
+#include "core/cost.h"
 #include "core/flow_control.h"
 #include "core/lease.h"
 #include "core/match.h"
@@ -23,6 +24,17 @@ static void *rma_piece(const struct request *r, int i)
 	return r->split ? r->base[1] : base ? base + r->bytes[0] : NULL;
 }
 
+/* The way that r took, if it is the one that its sender offered. */
+static void received_timed(struct request *r)
+{
+	if (r->scheme == RNDV_GET || r->scheme == RNDV_LEASED_GET)
+		cost_end(r, COST_GET);
+	else if (r->scheme == RNDV_PIPELINE && !r->offered_get)
+		cost_end(r, COST_RING);
+	else
+		cost_forget(r);
+}
+
 /* All bytes up to `at` are in the memory of r or in its bounce buffer. */
 static void received_to(struct request *r, uint64_t at)
 {
@@ -30,6 +42,7 @@ static void received_to(struct request *r, uint64_t at)
 	if (at < request_total(r))
 		return;
 	r->peer->bytes_in += at;
+	received_timed(r);
 	complete_request(r->peer->ep, r, 0);
 }
 
@@ -217,7 +230,9 @@ void rendezvous_receive(struct ibvx *ep, struct request *r, int error, const str
 {
 	r->peer->rndv_in++;
 	r->at = offer->first_bytes;
+	r->offered_get = offer->rkey_bytes > 0 || offer->leasable;
 	if (error || request_total(r) == 0) {
+		cost_forget(r);
 		peer_queue_control(r, WIRE_FIN);
 		complete_request(ep, r, error);
 		return;
@@ -256,6 +271,9 @@ void rendezvous_rts_arrived(struct peer *p, const struct wire_hdr *hdr, const vo
 	r = match_arrival(ep, p, hdr->msg.context, e.tag);
 	if (r) {
 		flow_release(p, flow_cost(offer.first_bytes));
+		r->peer = p;
+		if (hdr->flags & WIRE_TIMED)
+			cost_begin(r, hdr->msg.start_ns);
 		rendezvous_receive(ep, r, envelope_accept(r, p, &e), &offer);
 		return;
 	}
@@ -299,6 +317,7 @@ void rendezvous_on_get(void *core, int rank, uint64_t cookie, int err)
 	if (err == 0) {
 		p->bytes_in += request_total(r);
 		pin_filled(r);
+		received_timed(r);
 		peer_queue_control(r, WIRE_FIN);
 		complete_request(ep, r, 0);
 		return;

@@ -53,6 +53,8 @@ enum req_state {
 	REQ_STATE_COUNT
 };
 
+#define COST_WAY_UNDECIDED 3 /* enum cost_way */
+
 /* How a rendezvous moves its bytes: rendezvous.h has the table, in this order. */
 enum rndv_scheme { RNDV_GET, RNDV_LEASED_GET, RNDV_PUT, RNDV_PIPELINE, RNDV_SCHEME_COUNT };
 
@@ -76,6 +78,9 @@ struct request {
 	bool split;        /* receive: the body goes to memory of ours */
 	bool pinnable;         /* the memory moves, or there is none: base is NULL but inside a region (heap.h) */
 	bool lost;         /* receive: there was no memory for the stage */
+	uint8_t way;       /* send: enum cost_way */
+	bool offered_get;  /* receive: the RTS offered a get or a lease */
+	bool timed;        /* send: the receiver is to measure it; receive: is being measured (cost.h) */
 	uint8_t scheme;    /* enum rndv_scheme, once a rendezvous has matched */
 	bool served;       /* heap: a thread is opening a region of it, or has one open: the slot stays */
 	uint8_t pending_control;      /* enum wire_kind of the control packet that this request pending_control, or 0 */
@@ -88,6 +93,7 @@ struct request {
 	char *base[2];
 	size_t bytes[2];   /* send: lengths; receive: once matched, both lengths as sent */
 	uint64_t at;       /* bytes moved so far */
+	int64_t start_ns;  /* receive: when the sender started it, if timed */
 	uint64_t user;
 	uint64_t want, want_mask; /* receive: bits of the user word that must be equal */
 	struct umsg *message; /* REQ_MESSAGE */
@@ -152,6 +158,9 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->lost = false;
 	r->background = false;
 	r->scheme = 0;
+	r->way = COST_WAY_UNDECIDED;
+	r->timed = false;
+	r->offered_get = false;
 	r->served = false;
 	r->pending_control = 0;
 	r->peer = NULL;

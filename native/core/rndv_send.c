@@ -11,6 +11,12 @@
 #include "core/pin.h"
 #include "core/rendezvous.h"
 
+/* Is a leased get to be offered? */
+static bool announce_leases(const struct request *r)
+{
+	return r->way != COST_RING && lease_possible(r);
+}
+
 /* How many of the first bytes the RTS carries, so that the receiver has work until its CTS has
  * brought more: none if they would be all, if credit is short, if the memory has no address now, or
  * if the message is to go by another scheme than the pipeline. */
@@ -21,7 +27,7 @@ static size_t announce_first_bytes(const struct request *r)
 	size_t total = request_total(r);
 	size_t first = packet_piece_bytes(p, total) - sizeof(struct wire_long);
 
-	if (first >= total || (r->pinnable && (!r->pin || pin_zero_copy(r))) || lease_possible(r) ||
+	if (first >= total || (r->pinnable && (!r->pin || pin_zero_copy(r))) || announce_leases(r) || r->way == COST_GET ||
 	    !flow_allows_eager(p, first) || (ops->prefers_put && ops->prefers_put(p->transport, p->rank, total)))
 		return 0;
 	return first;
@@ -35,7 +41,7 @@ static size_t announce_rkey(struct request *r, void *rkey)
 	const void *base[2] = {r->base[0], r->base[1]};
 	int bytes = 0;
 
-	if (ops->pack_rkey && request_total(r) > 0 && !r->pinnable)
+	if (ops->pack_rkey && request_total(r) > 0 && !r->pinnable && r->way != COST_RING)
 		bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_GET, base, r->bytes, rkey);
 	r->rkey_packed = bytes > 0;
 	return bytes > 0 ? (size_t)bytes : 0; /* without one it is a pipeline */
@@ -61,7 +67,7 @@ int rendezvous_announce(struct request *r)
 	if (rkey_bytes > 0)
 		first = 0;
 	packet_msg_header(slot.hdr, WIRE_RTS, sizeof(lng) + rkey_bytes + first, r);
-	slot.hdr->flags |= (uint8_t)((rkey_bytes ? WIRE_RMA : 0) | (lease_possible(r) ? WIRE_LEASE : 0));
+	slot.hdr->flags |= (uint8_t)((rkey_bytes ? WIRE_RMA : 0) | (announce_leases(r) ? WIRE_LEASE : 0));
 	memcpy(slot.payload, &lng, sizeof(lng));
 	if (first > 0)
 		request_read(r, 0, rest, first);

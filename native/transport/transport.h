@@ -219,8 +219,11 @@ struct transport_ops {
 	int (*pack_rkey)(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 		      const size_t len[2], void *desc);
 	void (*release_rkey)(struct transport *t, int peer, uint64_t cookie);
-	/* Does a get of this many bytes beat streaming, as measured on this host? */
+	/* Is a get to be used for a rendezvous of this many bytes? */
 	bool (*prefers_get)(const struct transport *t, int peer, size_t bytes);
+	/* NULL: never.  Is a get of this many bytes sometimes faster and sometimes slower than packets?  Then the core
+	 * learns which, from messages to ranks of this node (core/cost.h). */
+	bool (*learns_get)(const struct transport *t, int peer, size_t bytes);
 	/* Starts a get; its end comes through on_get from a later poll().  Any error: the core streams instead. */
 	int (*get)(struct transport *t, int peer, const struct transport_rma *get);
 	/* May NULL be where gets are. Is a put worth being offered for a message of this many bytes, if no get carries it? */

@@ -25,6 +25,7 @@ void fabric_config_random(struct fabric_config *cfg, uint64_t seed)
 		.room_bytes = rng_percent(&r, 50) ? 0 : (size_t)rng_range(&r, 300, 200000),
 		.refuse_percent = rng_percent(&r, 40) ? 0 : (unsigned)rng_range(&r, 1, 50),
 		.spurious_percent = rng_percent(&r, 40) ? 0 : (unsigned)rng_range(&r, 1, 40),
+		.learns_gets = seed % 3 == 0,
 		.get_min = rng_percent(&r, 60) ? 0 : (size_t)rng_range(&r, 1, 100000),
 		.get_delay_max = rng_percent(&r, 30) ? 0 : (unsigned)rng_range(&r, 1, 100),
 		.expose_refuse_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),

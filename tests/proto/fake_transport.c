@@ -614,6 +614,11 @@ static void fake_release_rkey(struct transport *base, int peer, uint64_t cookie)
 	fake_leave(t);
 }
 
+static bool fake_learns_get(const struct transport *base, int peer, size_t bytes)
+{
+	return fake_of_const(base)->f->cfg.learns_gets && fake_prefers_get(base, peer, bytes);
+}
+
 bool fake_prefers_get(const struct transport *base, int peer, size_t bytes)
 {
 	const struct fake *t = fake_of_const(base);
@@ -756,7 +761,7 @@ static void fake_counters(const struct transport *base, int peer,
 
 #define FAKE_MOVES                                                                                     \
 	.name = "fake", .open = fake_open, .pack_rkey = fake_pack_rkey, .release_rkey = fake_release_rkey,           \
-	.prefers_get = fake_prefers_get, .get = fake_get, .prefers_put = fake_prefers_put, .put = fake_put,        \
+	.prefers_get = fake_prefers_get, .learns_get = fake_learns_get, .get = fake_get, .prefers_put = fake_prefers_put, .put = fake_put,        \
 	.cancel = fake_cancel
 
 const struct transport_ops fake_ops = {

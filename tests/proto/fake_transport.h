@@ -30,6 +30,7 @@ struct fabric_config {
 	unsigned refuse_percent;  /* reserve and get say -EAGAIN without need */
 	size_t payload_max;       /* 0: 256 .. 65536 for each pair at random */
 	unsigned spurious_percent;/* rings without cause, polls that deliver nothing */
+	bool learns_gets;         /* whether a get is used is learned */
 	size_t get_min;           /* prefers_get() from this size on */
 	unsigned get_delay_max;   /* ticks that a get takes at most */
 	unsigned expose_refuse_percent;

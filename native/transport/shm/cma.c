@@ -6,15 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-
-#define CMA_SAMPLE_BYTES (1u << 20)
-#define CMA_ROUNDS 5
 
 int cma_read(pid_t pid, uint64_t addr, void *to, size_t len)
 {
@@ -72,66 +67,4 @@ int cma_available(void)
 	int rc = cma_read(getpid(), (uint64_t)(uintptr_t)&word, &seen, sizeof(seen));
 
 	return rc < 0 ? cma_refused(rc) : 0;
-}
-
-struct cma_buffers {
-	char *from, *to, *chunk;
-	size_t chunk_bytes;
-};
-
-/* The slower half of the pipeline: copying one way through a cached chunk. The halves overlap on two cores, so a
- * message takes about as long as one of them, and a little for handing over each chunk. */
-static int64_t cma_time_two(const struct cma_buffers *b)
-{
-	int64_t begin = clock_now_ns();
-	int64_t hand_over_ns = 200;
-
-	for (size_t at = 0; at < CMA_SAMPLE_BYTES; at += b->chunk_bytes) {
-		size_t n = CMA_SAMPLE_BYTES - at < b->chunk_bytes ? CMA_SAMPLE_BYTES - at : b->chunk_bytes;
-
-		memcpy(b->chunk, b->from + at, n);
-		__asm__ volatile("" ::: "memory");
-	}
-	return clock_now_ns() - begin + (int64_t)(CMA_SAMPLE_BYTES / b->chunk_bytes) * hand_over_ns;
-}
-
-static int64_t cma_time_one(const struct cma_buffers *b, size_t len)
-{
-	int64_t begin = clock_now_ns();
-
-	if (cma_read(getpid(), (uint64_t)(uintptr_t)b->from, b->to, len) < 0)
-		return INT64_MAX;
-	return clock_now_ns() - begin;
-}
-
-size_t cma_measure(size_t chunk_bytes, double *one_copy, double *two_copies)
-{
-	size_t map_bytes = 2 * (size_t)CMA_SAMPLE_BYTES + chunk_bytes;
-	char *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct cma_buffers b = {map, map + CMA_SAMPLE_BYTES, map + 2 * (size_t)CMA_SAMPLE_BYTES, chunk_bytes};
-	int64_t one = INT64_MAX, two = INT64_MAX, fixed = INT64_MAX;
-
-	if (map == MAP_FAILED)
-		return SIZE_MAX;
-	/* ordinary pages: what a Java heap and malloc give unless told otherwise */
-	madvise(map, map_bytes, MADV_NOHUGEPAGE);
-	memset(map, 1, map_bytes);
-	for (int i = 0; i < CMA_ROUNDS; i++) {
-		int64_t t = cma_time_two(&b);
-
-		two = t < two ? t : two;
-		t = cma_time_one(&b, CMA_SAMPLE_BYTES);
-		one = t < one ? t : one;
-		t = cma_time_one(&b, 8);
-		fixed = t < fixed ? t : fixed;
-	}
-	munmap(map, map_bytes);
-	if (one_copy)
-		*one_copy = one == INT64_MAX ? 0 : CMA_SAMPLE_BYTES * 1e3 / (double)one;
-	if (two_copies)
-		*two_copies = CMA_SAMPLE_BYTES * 1e3 / (double)two;
-	if (one >= two)
-		return SIZE_MAX;
-	/* fixed + len / rate_one == len / rate_two, and an answer (FIN) of about a microsecond */
-	return (size_t)((double)(fixed + 1000) * CMA_SAMPLE_BYTES / (double)(two - one));
 }

@@ -17,9 +17,4 @@ int cma_probe(pid_t pid, uint64_t addr, uint64_t expected);
 /* Reads len bytes at addr of pid. 0 or -errno. */
 int cma_read(pid_t pid, uint64_t addr, void *to, size_t len);
 
-/* From which message size on is a single cross-memory copy faster than two copies through a
- * ring with this chunk size, on this host? Measured in about 2 ms on ordinary memory. SIZE_MAX: never.
- * The two rates (bytes per microsecond) are written if not NULL. */
-size_t cma_measure(size_t chunk_bytes, double *one_copy, double *two_copies);
-
 #endif

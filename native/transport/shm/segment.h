@@ -26,7 +26,6 @@ struct segment_doorbell {
 
 struct segment_head {
 	uint64_t nonce;           /* which segment this is: also in the address of the rank that made it */
-	_Atomic uint64_t cma_min; /* from which size on a get pays, as the first local rank measured */
 	_Alignas(RING_PAGE) struct segment_doorbell doorbells[];
 };
 

@@ -92,29 +92,16 @@ static int shm_watch(struct shm *s, struct shm_peer *p)
 	return s->env.watch.add(s->env.watch.monitor, p->pidfd, shm_on_death, p);
 }
 
-/* The first local rank measures for all; each tries whether it may read a neighbour. */
+/* Tries whether this rank may read the memory of a neighbour. */
 static void shm_choose_cma(struct shm *s, const struct transport_peer_info *peers)
 {
 	const char *choice = settings_text(s->env.settings, SETTING_CMA);
 	int64_t set_min = settings_int(s->env.settings, SETTING_CMA_MIN);
 	const struct shm_peer *other = s->peers[0].rank == s->env.rank ? &s->peers[s->count - 1] : &s->peers[0];
 	struct shm_address a;
-	size_t min = SIZE_MAX;
 
-	if (s->me == 0 && strcmp(choice, "auto") == 0) {
-		double one = 0, two = 0;
-
-		min = cma_measure(s->shape.payload_max, &one, &two);
-		log_info(s->env.log, "cma: one copy %.1f GB/s, two copies %.1f GB/s: %s", one / 1e3, two / 1e3,
-			 min == SIZE_MAX ? "two copies at every size" : "one copy for long messages");
-	}
-	if (strcmp(choice, "always") == 0)
-		min = 1;
-	if (set_min >= 0 && strcmp(choice, "never") != 0)
-		min = (size_t)set_min;
-	if (s->me == 0)
-		atomic_store(&s->segment.head->cma_min, min);
-	s->cma_min = min;
+	s->cma_learns = strcmp(choice, "auto") == 0;
+	s->cma_min = set_min >= 0 ? (size_t)set_min : s->cma_learns ? SHM_CMA_MIN : 1;
 	s->cma = false;
 	if (strcmp(choice, "never") == 0 || other->rank == s->env.rank)
 		return;
@@ -178,13 +165,7 @@ static int shm_attach(struct transport *t, const struct transport_peer_info *pee
 
 static void shm_attached(struct transport *t)
 {
-	struct shm *s = shm_of(t);
-
-	if (!s->segment.head)
-		return;
-	if (settings_int(s->env.settings, SETTING_CMA_MIN) < 0 &&
-	    strcmp(settings_text(s->env.settings, SETTING_CMA), "auto") == 0)
-		s->cma_min = atomic_load(&s->segment.head->cma_min);
+	(void)t;
 }
 
 static void shm_close_transport(struct transport *t)
@@ -410,8 +391,7 @@ static void shm_counters(const struct transport *t, int peer,
 
 static int shm_describe(const struct settings *settings, char *out, size_t size)
 {
-	double one = 0, two = 0;
-	size_t at, min;
+	size_t at;
 	int fd = memfd_create("ibvdev-probe", MFD_CLOEXEC);
 
 	if (fd < 0)
@@ -424,14 +404,8 @@ static int shm_describe(const struct settings *settings, char *out, size_t size)
 		snprintf(out + at, size - at, "  cma (single copy): unavailable: %s\n", error_text());
 		return 0;
 	}
-	min = cma_measure((size_t)settings_int(settings, SETTING_SHM_CHUNK), &one, &two);
-	if (min == SIZE_MAX)
-		snprintf(out + at, size - at,
-			 "  cma (single copy): available, %.1f GB/s against %.1f GB/s with two copies: not used\n", one / 1e3, two / 1e3);
-	else
-		snprintf(out + at, size - at,
-			 "  cma (single copy): available, %.1f GB/s against %.1f GB/s with two copies: used from %zu bytes on\n",
-			 one / 1e3, two / 1e3, min);
+	snprintf(out + at, size - at, "  cma (single copy): available; cma=%s%s\n", settings_text(settings, SETTING_CMA),
+		 strcmp(settings_text(settings, SETTING_CMA), "auto") == 0 ? ": each pair learns for which sizes it is faster" : "");
 	return 0;
 }
 
@@ -461,6 +435,7 @@ const struct transport_ops transport_shm_ops = {
 	.pack_rkey = shm_pack_rkey,
 	.release_rkey = shm_release_rkey,
 	.prefers_get = shm_prefers_get,
+	.learns_get = shm_learns_get,
 	.get = shm_get,
 	.cancel = shm_cancel,
 	.lease = &shm_lease,

@@ -202,7 +202,7 @@ int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport
 
 	(void)cookie;
 	(void)peer;
-	if (access != TRANSPORT_GET || s->cma_min == SIZE_MAX || len[0] + len[1] < s->cma_min)
+	if (access != TRANSPORT_GET || !s->cma || len[0] + len[1] < s->cma_min)
 		return 0;
 	memcpy(desc, &d, sizeof(d));
 	return (int)sizeof(d);
@@ -221,6 +221,11 @@ bool shm_prefers_get(const struct transport *t, int peer, size_t bytes)
 
 	(void)peer;
 	return s->cma && bytes >= s->cma_min;
+}
+
+bool shm_learns_get(const struct transport *t, int peer, size_t bytes)
+{
+	return ((const struct shm *)t)->cma_learns && shm_prefers_get(t, peer, bytes);
 }
 
 int shm_get(struct transport *t, int peer, const struct transport_rma *get)

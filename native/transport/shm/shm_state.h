@@ -65,6 +65,7 @@ struct shm {
 	struct shm_get *gets, **gets_tail;
 	_Atomic int chores;     /* gets and ended peers that poll() must look after */
 	bool cma;
+	bool cma_learns;        /* cma=auto: whether a get is faster is learned */
 	size_t cma_min;
 	uint64_t probe_word;
 };
@@ -105,6 +106,10 @@ bool shm_ready(const struct transport *t);
 int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 	       const size_t len[2], void *desc);
 void shm_release_rkey(struct transport *t, int peer, uint64_t cookie);
+/* Smallest message for which one copy may be faster than two. */
+#define SHM_CMA_MIN (16u << 10)
+
+bool shm_learns_get(const struct transport *t, int peer, size_t bytes);
 bool shm_prefers_get(const struct transport *t, int peer, size_t bytes);
 int shm_get(struct transport *t, int peer, const struct transport_rma *get);
 void shm_cancel(struct transport *t, int peer, uint64_t cookie);
