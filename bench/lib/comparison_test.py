@@ -70,15 +70,25 @@ class Verdicts(unittest.TestCase):
         return [row for row in targets.block(r)[2] if row[0] == "ibvx C, 8 B / best C peer"]
 
     def test_against_the_best_peer(self):
-        self.assertEqual([["ibvx C, 8 B / best C peer", "near", "0.500", "0.600", "met"]], self.verdict([1] * 3, [2] * 3))
-        self.assertEqual("missed", self.verdict([1.5] * 3, [2] * 3)[0][4])
+        self.assertEqual([["ibvx C, 8 B / best C peer", "near", "0.500", "0.750", "met"]], self.verdict([1] * 3, [2] * 3))
+        self.assertEqual("missed", self.verdict([1.6] * 3, [2] * 3)[0][4])
 
     def test_each_state_has_its_limit(self):
-        self.assertEqual("missed", self.verdict([1.4] * 3, [2] * 3, "near")[0][4])
-        self.assertEqual("met", self.verdict([1.4] * 3, [2] * 3, "far")[0][4])
+        self.assertEqual("missed", self.verdict([1.4] * 3, [2] * 3, "far")[0][4])
+        self.assertEqual("met", self.verdict([1.4] * 3, [2] * 3, "near")[0][4])
 
     def test_doubt_is_said(self):
         self.assertEqual("met, but: 1 sample", self.verdict([1], [2] * 3)[0][4])
+
+
+class Absurd(unittest.TestCase):
+    def test_java_is_not_faster_than_the_c_that_it_calls(self):
+        what = tables.latency_of(1 << 20)
+        xxdev = ("java", "xxdev", "ibvdev")
+        r = pooled(record(IBVX, "near", [10] * 3, what), record(xxdev, "near", [9] * 3, what))
+        self.assertEqual("1.0~", tables._ratio_text(r, what, "near", xxdev, (IBVX,)))
+        row = [row for row in targets.block(r)[2] if row[0] == "Java xxdev, 1M / ibvx C"][0]
+        self.assertEqual("1.000", row[2])
 
 
 class Sections(unittest.TestCase):

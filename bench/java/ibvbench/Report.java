@@ -31,7 +31,7 @@ final class Report {
 	private final StringBuilder json = new StringBuilder();
 
 	Report(String device, int ranks, Options options) {
-		this.device = device;
+		this.device = options.label != null ? options.label : device;
 		this.ranks = ranks;
 		this.options = options;
 	}

@@ -180,7 +180,7 @@ def main(argv):
         facts = {"processors": min(2, len(cpus)), "machine": report.machine(cpus), "lines": [
             "%s. Load before: %.1f." % (report.machine(cpus), load), where[0].upper() + where[1:] + ".",
             "`%s`, %d round%s, %.0f s." % (shlex.join(["bench/run", *argv]), rounds, "" if rounds == 1 else "s",
-                                           clock.elapsed())] + ([clock.cut_short] if clock.cut_short else [])}
+                                           clock.elapsed()), report.versions(contestants)] + ([clock.cut_short] if clock.cut_short else [])}
         print("\n".join(report.text(results, contestants, absent if not args.only else [], facts, args.markdown)))
         if args.out:
             print("\n".join(report.write(results, contestants, absent, facts, args.out)))

@@ -9,6 +9,9 @@ MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
                "OMPI_MCA_btl_base_warn_component_unused": "0"}
 
 
+UCX_NO_CMA = {"UCX_TLS": "^cma,knem,xpmem"}
+
+
 @dataclass(frozen=True)
 class Contestant:
     name: str  # for --only
@@ -47,19 +50,20 @@ class Places:
         return [os.path.join(self.root, "scripts", "ibvrun"), "-np", str(ranks), *more]
 
 
-def _java(places, device, level):
+def _java(places, device, level, pinned=True):
     # smpdev's ranks are threads, which pin themselves
-    bind = [] if device == "smpdev" else ["--bind", "core"]
+    bind = [] if device == "smpdev" or not pinned else ["--bind", "core"]
 
     def command(ranks, crowded):
         heap = ["-Xms64m", "-Xmx768m"] if crowded else ["-Xms256m"]
         return places.ibvrun(ranks, *bind, "-dev", device, "-cp", places.bench_jar(), *heap, "ibvbench.PingPong",
-                             "--level", level)
+                             "--level", level, *(() if pinned else ("--label", name)))
 
     # niodev and smpdev look at every entry of a queue, and smpdev keeps no message that nobody waits for
     lacks = {"smpdev": {"posted": "posted@1/100", "unexpected": "", "threads": ""},
              "niodev": {"posted": "posted@1/100", "unexpected": "unexpected@1/100"}}.get(device, {})
-    return Contestant("%s-%s" % (level, device), "%s %s" % (level, device), ("java", level, device), command,
+    name = device if pinned else device + " unpinned"
+    return Contestant(("%s-%s" % (level, name)).replace(" ", "-"), "%s %s" % (level, name), ("java", level, name), command,
                       {"IBVDEV_BUILD": places.build}, ours=device == "ibvdev", lacks=lacks,
                       max_ranks=2 if device == "smpdev" else 1000)
 
@@ -75,11 +79,14 @@ def _openmpi(places, device, *mca):
                       ("openmpi", "c", device), command, MPI_AS_ROOT, max_ranks=1000 if plain else 2)
 
 
-def _mpich(places):
+def _mpich(places, device, environment):
     def command(ranks, _crowded):
         return ["mpirun.mpich", "-np", str(ranks), "-bind-to", "none", places.program("bench_mpich"), "--tool", "mpich",
-                "--pin"]
-    return Contestant("mpich", "MPICH C", ("mpich", "c", "default"), command)
+                "--device", device, "--pin"]
+
+    plain = device == "default"
+    return Contestant("mpich" if plain else "mpich-nocma", "MPICH C" if plain else "MPICH C " + device,
+                      ("mpich", "c", device), command, environment, max_ranks=1000 if plain else 2)
 
 
 def _floor(places, name):
@@ -107,9 +114,12 @@ def _c_peers(places, found, absent):
             found.append(_openmpi(places, "default"))
             found.append(_openmpi(places, "no CMA", "--mca", "btl_vader_single_copy_mechanism", "none"))
         else:
-            found.append(_mpich(places))
+            found.append(_mpich(places, "default", {}))
+            found.append(_mpich(places, "no CMA", {"MPIR_CVAR_CH4_CMA_ENABLE": "0", **UCX_NO_CMA}))
     if shutil.which("ucx_perftest") and os.path.isfile(places.program("bench_floor")):
         found.append(Contestant("ucx", "UCX C", ("ucx", "c", "default"), None, max_ranks=2, perftest=True))
+        found.append(Contestant("ucx-nocma", "UCX C no CMA", ("ucx", "c", "no CMA"), None, UCX_NO_CMA, max_ranks=2,
+                                perftest=True))
     else:
         absent.append(Absent("UCX", "ucx_perftest is not installed", "apt-get install ucx-utils"))
 
@@ -120,6 +130,7 @@ def _java_contestants(places, found, absent):
         return
     found += [_java(places, "ibvdev", level) for level in ("natives", "xdev", "xxdev", "mpi")]
     found += [_java(places, "niodev", level) for level in ("xdev", "mpi")]
+    found.append(_java(places, "niodev", "mpi", pinned=False))
     home = os.environ.get("MPJ_HOME", "/usr/share/mpj")
     if glob.glob(os.path.join(home, "lib", "smpdev*.jar")):
         found.append(_java(places, "smpdev", "mpi"))

@@ -61,7 +61,7 @@ class Runner:
         if not ops or section.ranks > contestant.max_ranks or (contestant.name, section) in self.failed:
             return
         if contestant.perftest:
-            said = perftest.run(self.results, self._places.program("bench_floor"), section, options, cpus, self._folder)
+            said = perftest.run(self.results, contestant, self._places.program("bench_floor"), section, options, cpus, self._folder)
             if said:
                 self._fail(contestant, section, said)
             return

@@ -10,7 +10,7 @@ AGREE = 1.3
 NEAR_BELOW_NS = 130
 BUSY_ABOVE_NS = 600
 RUN_LIMIT_S = 60
-KEY = {"tool": "ucx", "level": "c", "device": "default"}
+KEY = {"tool": "ucx", "level": "c"}
 # our operation -> theirs, and how many times of ours their rate of messages holds
 TESTS = {"latency": "tag_lat", "bandwidth": "tag_bw", "rate": "tag_bw"}
 
@@ -32,11 +32,11 @@ def _free_port():
         return s.getsockname()[1]
 
 
-def _perftest(test, what_bytes, window, iterations, cpus):
+def _perftest(test, what_bytes, window, iterations, cpus, settings):
     """us for a message (latency: half a round trip)."""
     port = str(_free_port())
     common = ["-p", port, "-v"]
-    environment = {**os.environ, "UCX_WARN_UNUSED_ENV_VARS": "n"}
+    environment = {**os.environ, "UCX_WARN_UNUSED_ENV_VARS": "n", **settings}
     server = subprocess.Popen(["ucx_perftest", "-c", str(cpus[1]), *common], env=environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -69,22 +69,22 @@ def _state(before, after):
     return "near" if before < NEAR_BELOW_NS else "far"
 
 
-def _measure(results, op, size, window, options, cpus, probe):
+def _measure(results, contestant, op, size, window, options, cpus, probe):
     budget_us = options.sample_ms * 1e3
     guess = 0.3 + size / 8e3
     for _ in range(options.perftest_samples):
         before = probe()
         iterations = min(1000000, max(4, int(budget_us / guess / (2 if op == "latency" else 1))))
-        took = _perftest(TESTS[op], size, window, iterations, cpus)
+        took = _perftest(TESTS[op], size, window, iterations, cpus, contestant.environment)
         guess = max(took, 0.01)
         after = probe()
         state = "any" if options.no_probe else _state(before, after)
-        results.add({**KEY, "op": op, "bytes": size, "param": 1 if op == "latency" else window, "ranks": 2,
+        results.add({**KEY, "device": contestant.key[2], "op": op, "bytes": size, "param": 1 if op == "latency" else window, "ranks": 2,
                      "state": state or "any", "unit": "us", "values": [took] if state else [],
                      "probe_ns": (before + after) / 2, "discarded": 0 if state else 1})
 
 
-def run(results, floor, section, options, cpus, folder):
+def run(results, contestant, floor, section, options, cpus, folder):
     """All of a section that ucx_perftest can do; None, or what went wrong."""
     cpus = sorted(cpus or os.sched_getaffinity(0))
     if len(cpus) < 2:
@@ -94,7 +94,7 @@ def run(results, floor, section, options, cpus, folder):
             for size in sizes if op in TESTS else ():
                 for param in params:
                     if size:  # ucx_perftest wants at least a byte
-                        _measure(results, op, size, param, options, cpus,
+                        _measure(results, contestant, op, size, param, options, cpus,
                                  lambda: _probe(floor, cpus, folder))
     except (OSError, RuntimeError, ValueError, IndexError, subprocess.SubprocessError) as error:
         return str(error)

@@ -2,6 +2,7 @@
 """The whole report of a comparison: what ran where, the tables, what they do not carry."""
 import os
 import platform
+import subprocess
 
 from . import plots, tables, targets
 from .results import FEW_SAMPLES
@@ -15,6 +16,30 @@ def machine(cpus):
     except OSError:
         pass
     return "%s, %d processors, Linux %s" % (model, len(cpus), platform.release().split("-")[0])
+
+
+def _first_line(command, wanted=""):
+    try:
+        said = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20,
+                              check=False).stdout.decode(errors="replace")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return next((" ".join(line.split()) for line in said.splitlines() if wanted in line), None)
+
+
+def versions(contestants):
+    """One sentence: the versions of what ran, and the JVM's collector."""
+    tools = {c.key[0] for c in contestants}
+    said = []
+    if "java" in tools:
+        collector = _first_line(["sh", "-c", "java -XX:+PrintFlagsFinal -version 2>/dev/null | grep -E ' Use(Serial|Parallel|G1|Z|Shenandoah|Epsilon)GC .*= true'"], "Use")
+        said.append("%s, collector %s" % (_first_line(["java", "-version"]), collector.split()[1] if collector else "unknown"))
+    for tool, command, wanted in (("openmpi", ["mpirun.openmpi", "--version"], "(Open"), ("mpich", ["mpichversion"], "Version"),
+                                  ("ucx", ["ucx_info", "-v"], "version")):
+        line = _first_line(command, wanted) if tool in tools else None
+        if line:
+            said.append(line.lstrip("# ") if tool != "mpich" else "MPICH " + line.split(":", 1)[-1].strip())
+    return "; ".join(said) + "." if said else ""
 
 
 def warnings(results, contestants):

@@ -62,10 +62,10 @@ COLLECTIVES = "barrier,bcast,allgather,alltoall,allreduce,reduce"
 
 # Short, and several times a round: the state changes within minutes, and a ratio needs both sides in one state.
 AGAIN = Section(2, "latency=8/64k/1m/16m,rate",
-                without=("floor-memcpy", "floor-cacheline", "floor-cma", "mpi-smpdev", "xdev-niodev"))
+                without=("floor-memcpy", "floor-cacheline", "floor-cma", "mpi-smpdev", "xdev-niodev", "mpi-niodev-unpinned"))
 
 MODES = {
-    "full": (Options("1,8,64,512,4k,16k,64k,128k,131080,256k,1m,4m,16m", 8, 840, 5, 10), [
+    "full": (Options("1,8,64,512,1k,2k,4k,8k,16k,32k,64k,128k,131080,256k,512k,1m,2m,4m,8m,16m", 8, 840, 5, 10), [
         Section(2, BASIC, without=("floor-memcpy", "floor-cacheline")),
         AGAIN,
         Section(2, QUEUES, PAIRS, every=2),
@@ -75,7 +75,7 @@ MODES = {
         Section(2, "latency", ("floor-memcpy", "floor-cacheline"), every=2),
         Section(2, COLLECTIVES, JOBS, every=2),
         Section(2, "threads", JOBS, every=2),
-        Section(16, "barrier,step", JOBS, every=8),
+        Section(16, "barrier,allreduce=8,step", JOBS, every=4),
         Section(2, "memory", JOBS, every=4, whole_job=True),
         Section(4, "memory", JOBS, every=4, whole_job=True),
         Section(8, "memory", JOBS, every=4, whole_job=True),
