@@ -136,7 +136,7 @@ public abstract class Device {
 	 * Sends, standard mode (F-MPJ 2009, listing of xxdev.Device). Blocks until buf may be changed again.
 	 *
 	 * @param buf     all of it is sent
-	 * @param dst     to whom
+	 * @param dst     the receiver
 	 * @param tag     any number
 	 * @param context any number but Integer.MIN_VALUE
 	 * @throws XXDevException if buf cannot be sent, or the receiver is lost
@@ -149,7 +149,7 @@ public abstract class Device {
 	 * @param buf     an array or buffer
 	 * @param offset  the portion's first element
 	 * @param count   how many elements
-	 * @param dst     to whom
+	 * @param dst     the receiver
 	 * @param tag     any number
 	 * @param context any number but Integer.MIN_VALUE
 	 * @throws XXDevException if buf cannot be sent, or the receiver is lost
@@ -160,7 +160,7 @@ public abstract class Device {
 	 * Sends, synchronous mode (F-MPJ 2009, listing of xxdev.Device): blocks until the matching receive has begun, too.
 	 *
 	 * @param buf     all of it is sent
-	 * @param dst     to whom
+	 * @param dst     the receiver
 	 * @param tag     any number
 	 * @param context any number but Integer.MIN_VALUE
 	 * @throws XXDevException if buf cannot be sent, or the receiver is lost
@@ -173,7 +173,7 @@ public abstract class Device {
 	 * @param buf     an array or buffer
 	 * @param offset  the portion's first element
 	 * @param count   how many elements
-	 * @param dst     to whom
+	 * @param dst     the receiver
 	 * @param tag     any number
 	 * @param context any number but Integer.MIN_VALUE
 	 * @throws XXDevException if buf cannot be sent, or the receiver is lost
@@ -184,7 +184,7 @@ public abstract class Device {
 	 * Starts a standard send; does not block (F-MPJ 2009, listing of xxdev.Device). buf must not change before the request is complete.
 	 *
 	 * @param buf     all of it is sent
-	 * @param dst     to whom
+	 * @param dst     the receiver
 	 * @param tag     any number
 	 * @param context any number but Integer.MIN_VALUE
 	 * @return the operation
@@ -198,7 +198,7 @@ public abstract class Device {
 	 * @param buf     an array or buffer
 	 * @param offset  the portion's first element
 	 * @param count   how many elements
-	 * @param dst     to whom
+	 * @param dst     the receiver
 	 * @param tag     any number
 	 * @param context any number but Integer.MIN_VALUE
 	 * @return the operation
@@ -210,7 +210,7 @@ public abstract class Device {
 	 * Starts a synchronous send; does not block (F-MPJ 2009, listing of xxdev.Device). Complete means: the matching receive has begun.
 	 *
 	 * @param buf     all of it is sent
-	 * @param dst     to whom
+	 * @param dst     the receiver
 	 * @param tag     any number
 	 * @param context any number but Integer.MIN_VALUE
 	 * @return the operation
@@ -224,7 +224,7 @@ public abstract class Device {
 	 * @param buf     an array or buffer
 	 * @param offset  the portion's first element
 	 * @param count   how many elements
-	 * @param dst     to whom
+	 * @param dst     the receiver
 	 * @param tag     any number
 	 * @param context any number but Integer.MIN_VALUE
 	 * @return the operation
@@ -236,10 +236,10 @@ public abstract class Device {
 	 * Receives; blocks until the message is there (F-MPJ 2009, listing of xxdev.Device).
 	 *
 	 * @param buf     where it goes
-	 * @param src     from whom, or {@link #ANY_SRC}
+	 * @param src     the sender, or {@link #ANY_SRC}
 	 * @param tag     which, or {@link #ANY_TAG}
 	 * @param context any number but Integer.MIN_VALUE
-	 * @return what came, from whom
+	 * @return what came, and its sender
 	 * @throws XXDevException if the message does not fit buf (it is gone then), or the sender is lost
 	 */
 	public abstract Status recv(Object buf, PID src, int tag, int context);
@@ -250,10 +250,10 @@ public abstract class Device {
 	 * @param buf     an array or buffer
 	 * @param offset  the portion's first element
 	 * @param count   how many elements there is room for
-	 * @param src     from whom, or {@link #ANY_SRC}
+	 * @param src     the sender, or {@link #ANY_SRC}
 	 * @param tag     which, or {@link #ANY_TAG}
 	 * @param context any number but Integer.MIN_VALUE
-	 * @return what came, from whom
+	 * @return what came, and its sender
 	 * @throws XXDevException if the message does not fit (it is gone then), or the sender is lost
 	 */
 	public abstract Status recv(Object buf, int offset, int count, PID src, int tag, int context);
@@ -262,7 +262,7 @@ public abstract class Device {
 	 * Starts a receive; does not block (F-MPJ 2009, listing of xxdev.Device). buf belongs to the device until the request is complete.
 	 *
 	 * @param buf     where the message goes
-	 * @param src     from whom, or {@link #ANY_SRC}
+	 * @param src     the sender, or {@link #ANY_SRC}
 	 * @param tag     which, or {@link #ANY_TAG}
 	 * @param context any number but Integer.MIN_VALUE
 	 * @return the operation
@@ -276,7 +276,7 @@ public abstract class Device {
 	 * @param buf     an array or buffer
 	 * @param offset  the portion's first element
 	 * @param count   how many elements there is room for
-	 * @param src     from whom, or {@link #ANY_SRC}
+	 * @param src     the sender, or {@link #ANY_SRC}
 	 * @param tag     which, or {@link #ANY_TAG}
 	 * @param context any number but Integer.MIN_VALUE
 	 * @return the operation
@@ -287,7 +287,7 @@ public abstract class Device {
 	/**
 	 * Blocks until a message is there that a receive with these arguments would get; it stays there (F-MPJ 2009, listing of xxdev.Device).
 	 *
-	 * @param src     from whom, or {@link #ANY_SRC}
+	 * @param src     the sender, or {@link #ANY_SRC}
 	 * @param tag     which, or {@link #ANY_TAG}
 	 * @param context any number but Integer.MIN_VALUE
 	 * @return what is there
@@ -298,7 +298,7 @@ public abstract class Device {
 	/**
 	 * As {@link #probe}, but does not block (F-MPJ 2009, listing of xxdev.Device). Drives the device on.
 	 *
-	 * @param src     from whom, or {@link #ANY_SRC}
+	 * @param src     the sender, or {@link #ANY_SRC}
 	 * @param tag     which, or {@link #ANY_TAG}
 	 * @param context any number but Integer.MIN_VALUE
 	 * @return what is there; null if nothing is

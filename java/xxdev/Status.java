@@ -14,7 +14,7 @@ public final class Status {
 	/**
 	 * For devices.
 	 *
-	 * @param source who sent it; of a send: to whom it went
+	 * @param source the sender; of a send: the receiver
 	 * @param tag    as sent
 	 * @param count  elements; of arrays of arrays: rows
 	 * @param bytes  how long the message is

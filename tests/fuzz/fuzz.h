@@ -2,7 +2,7 @@
 #ifndef IBVX_TESTS_FUZZ_H
 #define IBVX_TESTS_FUZZ_H
 /*
- * fuzz: valid inputs, damaged at random, thrown at a parser; no tool needed, deterministic.
+ * fuzz: valid inputs, damaged at random, thrown at a parser; no tool needed.  Without a seed each run takes another one.
  *
  *   fuzz-conf [ITERATIONS [SEED]]
  *
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct fuzz_rng {
 	uint64_t state;
@@ -68,12 +69,21 @@ static inline void fuzz_damage(struct fuzz_rng *rng, uint8_t *bytes, size_t *len
 	}
 }
 
+/* Another one each run; it is printed. */
+static inline unsigned long fuzz_seed(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ((unsigned long)now.tv_sec * 1000 + (unsigned long)now.tv_nsec / 1000000) % 1000000000ul;
+}
+
 /* Runs one damaged input; returns 0, or prints what is wrong and returns 1. */
 typedef int fuzz_target(struct fuzz_rng *rng);
 
 static inline int fuzz_main(int argc, char **argv, unsigned long iterations, fuzz_target *target)
 {
-	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 10) : fuzz_seed();
 	int verbose = getenv("FUZZ_VERBOSE") != NULL;
 
 	if (argc > 1)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Rules of the house that no compiler checks.
+"""Rules of the project that no compiler checks.
 
-usage: lint.py arrows|files|calls ROOT
+usage: lint.py arrows|files|calls|words|layout ROOT
        lint.py exports ROOT LIBRARY
 
 Prints "file:line: what" for every breach and exits 1, or exits 0.
@@ -153,6 +153,52 @@ def calls(root):
     return found
 
 
+# Words of the past (the left column) and what is said today.  The third column holds what stands for something else.
+WORDS = [
+    (r"hous(e|es)|rooms?", "architecture, layer, module", r"\broom (for|to|left|behind|in|on)\b|\b(no|much|more|enough|has|is|makes?|find|found) room\b"),
+    (r"whom|whoever", "the rank that, which rank", None),
+    (r"lanes?", "revocable RDMA queue pair", None),
+    (r"(un)?expose[ds]?|exposing", "register and pack the remote key; release", None),
+    (r"glanc(e|es|ed|ing)", "poll once", None),
+    (r"kick(s|ed|ing)?|bells?", "wake, doorbell", None),
+    (r"doomed", "failed, error set", None),
+    (r"favou?rites?", "biased owner", None),
+    (r"landings?|landed", "direct receive", None),
+    (r"starv(e|es|ed|ing)", "emergency credit", None),
+    (r"greetings?", "private data", None),
+    (r"lend(s|ing)?|lent", "zero-copy send", None),
+]
+# Where none of them is left.  Others are added as they become clean.
+WORDS_CLEAN = ("java/examples", "java/mpjdev", "java/xdev", "java/xxdev", "jni-headers", "tests/java/harness")
+
+
+def words(root):
+    """Old words in names, comments and texts."""
+    found = []
+    rules = [(re.compile(r"(?<![A-Za-z])(%s)(?![a-z])" % old, re.I), new, re.compile(fine, re.I) if fine else None) for old, new, fine in WORDS]
+    paths = [p for p in walk(root, sorted({c.split("/")[0] for c in WORDS_CLEAN if "/" in c or os.path.isdir(os.path.join(root, c))}), ("",))
+             if is_source(p) or p.endswith((".md", ".1", ".3", ".5"))]
+    for path in [p for p in paths if p.startswith(tuple(c + "/" for c in WORDS_CLEAN))]:
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            for old, new, fine in rules:
+                match = old.search(re.sub(r"([a-z])([A-Z])", r"\1 \2", line.replace("_", " ")))
+                if match and not (fine and fine.search(line)):
+                    found.append((path, number, '"%s": say %s' % (match.group(1), new)))
+    return found
+
+
+def layout(root):
+    """Java is indented by tabs, as .editorconfig says."""
+    found = []
+    for path in walk(root, ("java", "tests/java"), (".java",)):
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            if re.match(r"\t* {2,}", line) or re.match(r"\t* [^*]", line):
+                found.append((path, number, "indented by spaces"))
+            elif line != line.rstrip():
+                found.append((path, number, "blanks at the end of the line"))
+    return found
+
+
 def symbols(library, which):
     out = subprocess.run(["nm", "-D", which, library], check=True, capture_output=True, text=True).stdout
     return {line.split()[-1].split("@")[0] for line in out.splitlines() if line.strip()}
@@ -186,7 +232,7 @@ def exports(root, library):
 
 
 def main(argv):
-    checks = {"arrows": arrows, "files": files, "calls": calls, "exports": exports}
+    checks = {"arrows": arrows, "files": files, "calls": calls, "words": words, "layout": layout, "exports": exports}
     if len(argv) < 3 or argv[1] not in checks or len(argv) != (4 if argv[1] == "exports" else 3):
         sys.exit(__doc__)
     found = checks[argv[1]](*argv[2:])

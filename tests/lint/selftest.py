@@ -44,6 +44,10 @@ BREACHES = [
     ("files", "native/core/long.c", "\n" * 500, "longer"),
     ("files", "java/Long.java", "\n" * 500, "longer"),
     ("files", "tests/later.c", "// TO" "DO\n", "unfinished"),
+    ("words", "java/xdev/Old.java", "// to whom it goes\n", "whom"),
+    ("words", "java/xdev/Old2.java", "class BellRinger {}\n", "doorbell"),
+    ("layout", "java/Spaces.java", "class A {\n    int a;\n}\n", "by spaces"),
+    ("layout", "java/Blanks.java", "class A { \n}\n", "blanks"),
     ("calls", "native/core/exit.c", "void f(void) { exit (1); }\n", "exit"),
     ("calls", "native/core/abort.c", "void f(void) { abort(); }\n", "abort"),
     ("calls", "native/core/print.c", 'void f(void) { printf("x"); }\n', "printf"),
@@ -65,12 +69,12 @@ def run(check, extra):
     with tempfile.TemporaryDirectory() as root:
         for path, text in list(GOOD.items()) + extra:
             plant(root, path, text)
-        return {"arrows": lint.arrows, "files": lint.files, "calls": lint.calls}[check](root)
+        return getattr(lint, check)(root)
 
 
 def main():
     failed = 0
-    for check in ("arrows", "files", "calls"):
+    for check in ("arrows", "files", "calls", "words", "layout"):
         found = run(check, [])
         if found:
             print("%s: finds breaches where there are none: %s" % (check, found))

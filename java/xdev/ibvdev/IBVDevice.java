@@ -212,7 +212,7 @@ public final class IBVDevice implements Device {
 	 * as long as the receiver's eager window has room.
 	 *
 	 * @param buf     what to send: both sections
-	 * @param dest    to whom
+	 * @param dest    the receiver
 	 * @param tag     any number
 	 * @param context the communicator's
 	 * @throws XDevException if the arguments are wrong, or the receiver is lost
@@ -226,7 +226,7 @@ public final class IBVDevice implements Device {
 	 * Sends; returns when the matching receive has been posted and the buffer can be used again.
 	 *
 	 * @param buf     what to send: both sections
-	 * @param dest    to whom
+	 * @param dest    the receiver
 	 * @param tag     any number
 	 * @param context the communicator's
 	 * @throws XDevException if the arguments are wrong, or the receiver is lost
@@ -240,7 +240,7 @@ public final class IBVDevice implements Device {
 	 * Starts a send; never waits. The buffer's memory must not change before the request is complete; its dynamic section is copied.
 	 *
 	 * @param buf     what to send: both sections
-	 * @param dest    to whom
+	 * @param dest    the receiver
 	 * @param tag     any number
 	 * @param context the communicator's
 	 * @return the request
@@ -255,7 +255,7 @@ public final class IBVDevice implements Device {
 	 * Starts a send that is complete only when the matching receive has been posted; never waits.
 	 *
 	 * @param buf     what to send: both sections
-	 * @param dest    to whom
+	 * @param dest    the receiver
 	 * @param tag     any number
 	 * @param context the communicator's
 	 * @return the request
@@ -317,7 +317,7 @@ public final class IBVDevice implements Device {
 	 * Receives a message; blocks until it is there.
 	 *
 	 * @param buf     where it goes: behind the buffer's offset, as much as its memory holds
-	 * @param src     from whom, or ANY_SRC
+	 * @param src     the sender, or ANY_SRC
 	 * @param tag     which, or ANY_TAG
 	 * @param context the communicator's
 	 * @return the sender's id, tag, and the type and element count of the first section
@@ -352,7 +352,7 @@ public final class IBVDevice implements Device {
 	 * Starts a receive; never waits. The buffer belongs to the device until the request is complete.
 	 *
 	 * @param buf     where the message goes
-	 * @param src     from whom, or ANY_SRC
+	 * @param src     the sender, or ANY_SRC
 	 * @param tag     which, or ANY_TAG
 	 * @param context the communicator's
 	 * @param status  what iwait is to fill and return; null: a new one
@@ -386,7 +386,7 @@ public final class IBVDevice implements Device {
 	/**
 	 * Blocks until a message is there that a receive with these arguments would get. It stays queued.
 	 *
-	 * @param src     from whom, or ANY_SRC
+	 * @param src     the sender, or ANY_SRC
 	 * @param tag     which, or ANY_TAG
 	 * @param context the communicator's
 	 * @return as recv would
@@ -404,7 +404,7 @@ public final class IBVDevice implements Device {
 	/**
 	 * Asks for a message that a receive with these arguments would get, and drives the device on. The message stays queued.
 	 *
-	 * @param src     from whom, or ANY_SRC
+	 * @param src     the sender, or ANY_SRC
 	 * @param tag     which, or ANY_TAG
 	 * @param context the communicator's
 	 * @return as recv would, or null if no message is there
@@ -423,8 +423,8 @@ public final class IBVDevice implements Device {
 	/**
 	 * As {@link #iprobe(ProcessID, int, int)}, for the device under which several processes share one (hybdev).
 	 *
-	 * @param src     from whom, or ANY_SRC
-	 * @param dst     for whom; null: for this process
+	 * @param src     the sender, or ANY_SRC
+	 * @param dst     the receiver; null: for this process
 	 * @param tag     which, or ANY_TAG
 	 * @param context the communicator's
 	 * @return null also if dst is not this process
@@ -438,8 +438,8 @@ public final class IBVDevice implements Device {
 	/**
 	 * Receives a message if one is there, in one step that no other thread can come between.
 	 *
-	 * @param src     from whom, or ANY_SRC
-	 * @param dst     for whom; null: for this process
+	 * @param src     the sender, or ANY_SRC
+	 * @param dst     the receiver; null: for this process
 	 * @param tag     which, or ANY_TAG
 	 * @param context the communicator's
 	 * @param buf     where it goes

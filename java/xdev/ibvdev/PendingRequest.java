@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package xdev.ibvdev;
 
-/** A request as {@link PendingRequests} keeps it, with the fields that it lends. For the devices of this jar only. */
+/** A request as {@link PendingRequests} keeps it, with the fields that it uses. For the devices of this jar only. */
 public interface PendingRequest {
 	/**
 	 * Slot and generation.

@@ -6,21 +6,21 @@ import java.nio.ByteOrder;
 
 /**
  * Where natives put the status of a receive or probe: native memory of each thread, so that a
- * status costs neither an object nor a JNI call. Behind it is room for a short message. For the devices of this jar only.
+ * status costs neither an object nor a JNI call. Behind it is a bounce buffer for a short message. For the devices of this jar only.
  */
 public final class ResultBlock {
 	private static final ThreadLocal<ResultBlock> OWN = ThreadLocal.withInitial(ResultBlock::new);
 
-	/** How much room there is behind the status. */
-	public static final int ROOM_BYTES = 512;
+	/** Size of the bounce buffer behind the status. */
+	public static final int BOUNCE_BYTES = 512;
 	/** Aligned for any type. */
-	private static final int ROOM = 64;
+	private static final int BOUNCE = 64;
 
-	private final ByteBuffer memory = ByteBuffer.allocateDirect(ROOM + ROOM_BYTES).order(ByteOrder.nativeOrder());
+	private final ByteBuffer memory = ByteBuffer.allocateDirect(BOUNCE + BOUNCE_BYTES).order(ByteOrder.nativeOrder());
 	/** What natives are told. */
 	public final long address = Native.address(memory);
-	/** The room's address. */
-	public final long room = address + ROOM;
+	/** The address of the bounce buffer. */
+	public final long bounce = address + BOUNCE;
 
 	private ResultBlock() {
 	}
@@ -35,12 +35,12 @@ public final class ResultBlock {
 	}
 
 	/**
-	 * The room.
+	 * The bounce buffer, through which short arrays pass.
 	 *
 	 * @return a new view of it, in the machine's byte order
 	 */
-	public ByteBuffer room() {
-		return memory.duplicate().position(ROOM).slice().order(ByteOrder.nativeOrder());
+	public ByteBuffer bounce() {
+		return memory.duplicate().position(BOUNCE).slice().order(ByteOrder.nativeOrder());
 	}
 
 	/**

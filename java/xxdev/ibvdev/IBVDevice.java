@@ -254,11 +254,11 @@ public final class IBVDevice extends Device {
 		long bytes = (long) size << Word.shift(kind);
 		long word = Word.elements(kind, size);
 		int rc;
-		if (Room.holds(kind, size)) {
-			Room room = Room.own();
-			room.put(kind, buf, 0, size);
-			rc = sync ? Native.ssend(endpoint, null, Native.MEMORY, room.address, bytes, rank, tag, context, word)
-				: Native.send(endpoint, null, Native.MEMORY, room.address, bytes, rank, tag, context, word);
+		if (BounceBuffer.holds(kind, size)) {
+			BounceBuffer bounce = BounceBuffer.own();
+			bounce.put(kind, buf, 0, size);
+			rc = sync ? Native.ssend(endpoint, null, Native.MEMORY, bounce.address, bytes, rank, tag, context, word)
+				: Native.send(endpoint, null, Native.MEMORY, bounce.address, bytes, rank, tag, context, word);
 		} else {
 			rc = sync ? Native.ssend(endpoint, buf, kind, 0, bytes, rank, tag, context, word)
 				: Native.send(endpoint, buf, kind, 0, bytes, rank, tag, context, word);
@@ -283,7 +283,7 @@ public final class IBVDevice extends Device {
 		int rank = peers.destination(operation, dst);
 		check(operation, context);
 		int kind = Place.kindOf(buf);
-		if (kind >= 0 && count == ALL && Room.holds(kind, Array.getLength(buf)))
+		if (kind >= 0 && count == ALL && BounceBuffer.holds(kind, Array.getLength(buf)))
 			return startBrief(operation, sync, kind, buf, rank, tag, context);
 		long ep = endpoint;
 		Message message = Message.of(codec(), operation, buf, offset, count);
@@ -303,11 +303,11 @@ public final class IBVDevice extends Device {
 		long bytes = (long) size << Word.shift(kind);
 		long word = Word.elements(kind, size);
 		long ep = endpoint;
-		Room room = Room.own();
-		room.put(kind, buf, 0, size);
+		BounceBuffer bounce = BounceBuffer.own();
+		bounce.put(kind, buf, 0, size);
 		IBVRequest request = IBVRequest.brief(this, ep, operation, rank, tag, context, word, bytes);
-		request.handle = sync ? Native.issend(ep, null, Native.BRIEF, room.address, bytes, rank, tag, context, word)
-			: Native.isend(ep, null, Native.BRIEF, room.address, bytes, rank, tag, context, word);
+		request.handle = sync ? Native.issend(ep, null, Native.BRIEF, bounce.address, bytes, rank, tag, context, word)
+			: Native.isend(ep, null, Native.BRIEF, bounce.address, bytes, rank, tag, context, word);
 		if (Native.failed(request.handle))
 			throw Texts.sending(operation, rank, tag, context);
 		pending.add(request);
@@ -336,16 +336,16 @@ public final class IBVDevice extends Device {
 		int size = Array.getLength(buf);
 		long bytes = (long) size << Word.shift(kind);
 		long wanted = Word.elements(kind, size);
-		Room room = Room.own();
-		ResultBlock result = room.result;
-		boolean small = Room.holds(kind, size);
-		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, room.address, bytes, rank, tag, context, wanted, result.address)
+		BounceBuffer bounce = BounceBuffer.own();
+		ResultBlock result = bounce.result;
+		boolean small = BounceBuffer.holds(kind, size);
+		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, bounce.address, bytes, rank, tag, context, wanted, result.address)
 			: Native.recv(endpoint, buf, kind, 0, bytes, rank, tag, context, wanted, result.address);
 		if (rc < 0)
 			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, Place.array(kind, buf, 0, size), result));
 		long came = result.bytes();
 		if (small)
-			room.get(kind, buf, 0, (int) came >> Word.shift(kind));
+			bounce.get(kind, buf, 0, (int) came >> Word.shift(kind));
 		long word = result.user();
 		return status(result.source(), result.tag(), word, came);
 	}

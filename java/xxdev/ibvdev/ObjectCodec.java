@@ -26,7 +26,7 @@ import xxdev.XXDevException;
  * under one lock for each peer. (2) The message says how many announcements had been sent to the peer by then. (3) Who receives it first takes in as many of its
  * sender's announcements, and the message's own descriptions.
  *
- * <p><b>Why it holds.</b> The packets of one sender arrive in the order in which they left, so whoever has a message finds the announcements that it needs among
+ * <p><b>Why it holds.</b> The packets of one sender arrive in the order in which they left, so a rank that has a message finds the announcements that it needs among
  * the unexpected messages, complete. It does not matter in which order messages are received, by which thread, by wildcards, after a probe, or whether they are dropped (cancelled,
  * freed, received into something that does not fit): announcements are in no message that could get lost, and are counted. Descriptions inside a
  * message are repeated until an announcement has left, so nothing depends on that message either. No send waits for more than without all this,

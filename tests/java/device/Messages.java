@@ -5,7 +5,11 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
@@ -82,11 +86,11 @@ final class Messages extends Program {
 		field.setAccessible(true);
 		Object unsafe = field.get(null);
 		Method free = type.getMethod("invokeCleaner", ByteBuffer.class);
-		int size = 1 << 20; /* more than malloc() keeps: the pages go back to the system */
+		int size = 1 << 20;
 		int rounds = 20;
 		Set<Long> addresses = new HashSet<>();
 		for (int round = 0; round < rounds; round++) {
-			ByteBuffer memory = ByteBuffer.allocateDirect(size + 8);
+			ByteBuffer memory = mapped(size + 8);
 			byte[] expected = bytes(size, round);
 			addresses.add(address(memory));
 			if (round % 2 == me) {
@@ -104,6 +108,16 @@ final class Messages extends Program {
 			free.invoke(unsafe, memory);
 		}
 		check(addresses.size() < rounds, "no address came back: this case shows nothing");
+	}
+
+	/** New pages. Memory of malloc() may keep its pages when it is freed. */
+	private static ByteBuffer mapped(int size) throws Exception {
+		Path file = Files.createTempFile("ibvdev-test-", ".map");
+		try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+			return channel.map(FileChannel.MapMode.READ_WRITE, 0, size);
+		} finally {
+			Files.delete(file);
+		}
 	}
 
 	private static long address(ByteBuffer buffer) throws Exception {

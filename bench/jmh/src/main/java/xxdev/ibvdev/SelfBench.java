@@ -32,7 +32,7 @@ public class SelfBench {
 	private final byte[] none = {};
 	private final byte[] out = new byte[8];
 	private final byte[] in = new byte[8];
-	private Room room;
+	private BounceBuffer bounce;
 	private Request never;
 
 	/** Two endpoints: the device's, and one that the natives are called for. */
@@ -58,32 +58,32 @@ public class SelfBench {
 	}
 
 	/** Each thread has its own. */
-	private Room room() {
-		if (room == null)
-			room = Room.own();
-		return room;
+	private BounceBuffer bounce() {
+		if (bounce == null)
+			bounce = BounceBuffer.own();
+		return bounce;
 	}
 
 	/** The library by way of natives, with memory outside of the heap: no array is touched. */
 	@Benchmark
 	public int natives8BytesMemory() {
-		long at = room().address;
+		long at = bounce().address;
 		int rc = Native.send(endpoint, null, Native.MEMORY, at, 8, 0, TAG, 0, 2);
-		return rc | Native.recv(endpoint, null, Native.MEMORY, at + 8, 8, 0, TAG, 0, 2, room.result.address);
+		return rc | Native.recv(endpoint, null, Native.MEMORY, at + 8, 8, 0, TAG, 0, 2, bounce.result.address);
 	}
 
 	/** The same with arrays, which the natives ask the JVM for. */
 	@Benchmark
 	public int natives8BytesArray() {
 		int rc = Native.send(endpoint, out, Native.BYTE, 0, 8, 0, TAG, 0, 2);
-		return rc | Native.recv(endpoint, in, Native.BYTE, 0, 8, 0, TAG, 0, 2, room().result.address);
+		return rc | Native.recv(endpoint, in, Native.BYTE, 0, 8, 0, TAG, 0, 2, bounce().result.address);
 	}
 
 	/** What the device does with a short array instead: to native memory, and from there. */
 	@Benchmark
 	public byte[] roomThereAndBack() {
-		room().put(Native.BYTE, out, 0, 8);
-		room.get(Native.BYTE, in, 0, 8);
+		bounce().put(Native.BYTE, out, 0, 8);
+		bounce.get(Native.BYTE, in, 0, 8);
 		return in;
 	}
 

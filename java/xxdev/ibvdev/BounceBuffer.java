@@ -14,15 +14,15 @@ import xdev.ibvdev.ResultBlock;
  * What one thread uses in its blocking calls: its result block, and native memory through which short arrays pass. Compiled code copies a few bytes there and back
  * for less than it costs a native method to ask the JVM for them (ARCHITECTURE.md has the measurements).
  */
-final class Room {
+final class BounceBuffer {
 	/** Arrays up to this size pass through it. */
-	static final int BYTES = ResultBlock.ROOM_BYTES;
+	static final int BYTES = ResultBlock.BOUNCE_BYTES;
 
-	private static final ThreadLocal<Room> OWN = ThreadLocal.withInitial(Room::new);
+	private static final ThreadLocal<BounceBuffer> OWN = ThreadLocal.withInitial(BounceBuffer::new);
 
 	final ResultBlock result = ResultBlock.own();
 	/** As a place: (null, MEMORY, address, length). */
-	final long address = result.room;
+	final long address = result.bounce;
 	private final ByteBuffer bytes;
 	private final CharBuffer chars;
 	private final ShortBuffer shorts;
@@ -31,8 +31,8 @@ final class Room {
 	private final FloatBuffer floats;
 	private final DoubleBuffer doubles;
 
-	private Room() {
-		bytes = result.room();
+	private BounceBuffer() {
+		bytes = result.bounce();
 		chars = bytes.asCharBuffer();
 		shorts = bytes.asShortBuffer();
 		ints = bytes.asIntBuffer();
@@ -42,11 +42,11 @@ final class Room {
 	}
 
 	/** The calling thread's. */
-	static Room own() {
+	static BounceBuffer own() {
 		return OWN.get();
 	}
 
-	/** Is there room for so many elements of a primitive array? */
+	/** Does it hold so many elements of a primitive array? */
 	static boolean holds(int kind, int count) {
 		return kind > Native.BOOLEAN && count <= BYTES >> Word.shift(kind);
 	}
