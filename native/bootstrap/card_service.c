@@ -55,13 +55,13 @@ static int service_length(const uint8_t header[SERVICE_HEADER])
 /* A frame around a credential with this payload: its length, or -errno. */
 static int service_make(uint8_t frame[SERVICE_FRAME], const char *kind, const uint8_t nonce[SERVICE_NONCE], const char *text)
 {
-	uint8_t payload[SERVICE_PREFIX + CARD_TEXT_BYTES];
+	uint8_t payload[SERVICE_PREFIX + CARD_TEXT_BYTES + 1];
 	size_t len = strlen(text);
 	int err;
 
 	memcpy(payload, kind, 4);
 	memcpy(payload + 4, nonce, SERVICE_NONCE);
-	memcpy(payload + SERVICE_PREFIX, text, len);
+	memcpy(payload + SERVICE_PREFIX, text, len + 1);
 	err = munge_seal(payload, SERVICE_PREFIX + len, (char *)frame + SERVICE_HEADER);
 	if (err)
 		return err;

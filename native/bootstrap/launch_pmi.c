@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "bootstrap/deadline.h"
@@ -53,9 +52,9 @@ static bool pmi_found(char why[LAUNCH_WHY_BYTES])
 
 static int pmi_gone(const char *doing, int err)
 {
-	if (err == 0)
-		return error_set(-EPROTO, "PMI: the launcher closed its connection while this rank waited for it to %s",
-				 doing);
+	if (err == 0 || err == -EPIPE)
+		return error_set(-EPROTO, "PMI: the connection to the launcher, asked to %s, has ended; did another copy of "
+				 "this library, or an MPI library, use it up before?", doing);
 	return error_sys(err, "PMI: asking the launcher to %s", doing);
 }
 
@@ -174,8 +173,9 @@ static int pmi_ask(struct pmi *p, const char *question, const char *answer, char
 		   int64_t deadline)
 {
 	int err = pmi_send(p, question, doing, deadline), rc = 0;
-	char cmd[32];
+	char cmd[32] = "";
 
+	line[0] = '\0';
 	if (!err)
 		err = pmi_receive(p, line, doing, deadline);
 	if (err)
@@ -318,8 +318,9 @@ static int pmi_done(struct launch *l, int64_t deadline)
 	char line[PMI_LINE_BYTES];
 	int err = pmi_ask(p, "cmd=finalize\n", "finalize_ack", line, "end the session", deadline);
 
+	/* The descriptor stays: its number is in the environment, and must never mean another file. */
 	if (!err)
-		close(p->fd);
+		shutdown(p->fd, SHUT_RDWR);
 	return err;
 }
 

@@ -13,12 +13,14 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "bootstrap/deadline.h"
@@ -29,6 +31,7 @@
 #define PMIX_KEY "ibvx-card"
 #define PMIX_MAJOR_MIN 3
 #define PMIX_TEXT_BYTES 512
+#define PMIX_ANCESTORS 4
 
 /* Owned by the launch and, while a call is under way, by its thread too. */
 struct pmix {
@@ -132,15 +135,57 @@ static int pmix_run(struct pmix *p, int (*step)(struct pmix *p), const char *wha
 	return err;
 }
 
-/* The launcher's own library first: another version of it works, but complains on standard error. */
+/* The file that a process has mapped as libpmix, from /proc; false: none, or not ours to look at. */
+static bool pmix_mapped(pid_t pid, char path[PATH_MAX])
+{
+	char name[64], line[PATH_MAX + 128];
+	bool found = false;
+	FILE *maps;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	maps = fopen(name, "re");
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		const char *begin = strchr(line, '/');
+
+		line[strcspn(line, "\n")] = '\0';
+		found = begin && strstr(begin, "/" PMIX_LIBRARY) && strlen(begin) < PATH_MAX;
+		if (found)
+			memcpy(path, begin, strlen(begin) + 1);
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static pid_t pmix_parent_of(pid_t pid)
+{
+	char name[64], text[512];
+	const char *after = NULL;
+	FILE *stat;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	stat = fopen(name, "re");
+	if (stat && fgets(text, sizeof(text), stat))
+		after = strrchr(text, ')'); /* the name of the program may hold anything */
+	if (stat)
+		fclose(stat);
+	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0; /* ") S 1234 ..." */
+}
+
+/* The launcher's own library first: another version of it works, but complains on standard error.  The daemon that
+ * has started this process, perhaps by way of a script, has it mapped. */
 static void *pmix_open_library(void)
 {
 	const char *prefix = getenv("PMIX_PREFIX");
-	char path[4096];
+	char path[PATH_MAX];
 	void *handle = NULL;
+	pid_t pid = getppid();
 
 	if (prefix && *prefix && (size_t)snprintf(path, sizeof(path), "%s/lib/" PMIX_LIBRARY, prefix) < sizeof(path))
 		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	for (int i = 0; !handle && i < PMIX_ANCESTORS && pid > 1; i++, pid = pmix_parent_of(pid))
+		if (pmix_mapped(pid, path))
+			handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	return handle ? handle : dlopen(PMIX_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -158,7 +203,7 @@ static int pmix_load(struct pmix *p)
 	};
 	void *handle = pmix_open_library(); /* never closed: libpmix has threads and exit handlers */
 	const char *version;
-	int major = 0;
+	long major;
 
 	if (!handle)
 		return error_set(-ENOENT, "PMIx has started this process, but its library cannot be opened: %.300s; install "
@@ -171,7 +216,8 @@ static int pmix_load(struct pmix *p)
 		memcpy(symbols[i].to, &found, sizeof(found));
 	}
 	version = abi->get_version(); /* "OpenPMIx 4.2.2 (PMIx Standard: ...", "PMIx 3.2.0 ..." */
-	if (sscanf(version + strcspn(version, "0123456789"), "%d", &major) != 1 || major < PMIX_MAJOR_MIN)
+	major = strtol(version + strcspn(version, "0123456789"), NULL, 10);
+	if (major < PMIX_MAJOR_MIN)
 		return error_set(-EPROTO, PMIX_LIBRARY " is version \"%.60s\"; PMIx %d or later is needed", version,
 				 PMIX_MAJOR_MIN);
 	return 0;

@@ -249,6 +249,8 @@ static void test_faithful(void **state)
 		for (int i = 0; i < 4; i++) {
 			assert_string_equal(ranks[i].text, "");
 			assert_int_equal(ranks[i].rounds_done, 3);
+			/* Its number stays in the environment: it must never mean another file. */
+			assert_true(ranks[i].fd_open);
 			assert_int_equal(ranks[i].joined_rank, i);
 			assert_int_equal(ranks[i].joined_size, 4);
 			/* A round is a job of its own. */
@@ -269,6 +271,30 @@ static void test_alone(void **state)
 	run(&s, ranks, 0, s.count);
 	assert_int_equal(ranks[0].rounds_done, 2);
 	assert_int_equal(s.finalized, 1);
+}
+
+/* Another copy of the library in the process (another class loader) finds the session used up, and no other file. */
+static void test_used_up(void **state)
+{
+	struct session_rank ranks[RANKS_MAX];
+	struct server s;
+	char name[32];
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	shutdown(pair[1], SHUT_RDWR);
+	init(&s, ranks, 1, 1);
+	ranks[0].fd = pair[1];
+	ranks[0].variables[0] = "PMI_RANK=0";
+	ranks[0].variables[1] = "PMI_SIZE=1";
+	snprintf(name, sizeof(name), "PMI_FD=%d", pair[1]);
+	ranks[0].variables[2] = name;
+	session_start(&ranks[0]);
+	session_wait(&ranks[0]);
+	close(pair[0]);
+	assert_int_equal(ranks[0].result, -EPROTO);
+	assert_non_null(strstr(ranks[0].text, "use it up before"));
 }
 
 /* All ranks are on one node: rank 0 listens where no other machine can see it. */
@@ -393,6 +419,39 @@ static void test_cards(void **state)
 	}
 }
 
+#define STRANGERS 400
+
+static int strangers[STRANGERS];
+
+/* Before any rank has the card, strangers stand at its port and say nothing. */
+static void forge_flood(char *value)
+{
+	struct card card;
+
+	assert_int_equal(card_parse(&card, value), 0);
+	for (int i = 0; i < STRANGERS; i++)
+		strangers[i] = address_connect(&card.addresses.at[0]);
+}
+
+static void test_flood(void **state)
+{
+	struct session_rank ranks[RANKS_MAX];
+	struct server s;
+
+	(void)state;
+	init(&s, ranks, 4, 1);
+	for (int i = 0; i < 4; i++)
+		ranks[i].variables[0] = "MPI_LOCALNRANKS=4"; /* the card's first address is 127.0.0.1 */
+	s.forge = forge_flood;
+	run(&s, ranks, 0, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_string_equal(ranks[i].text, "");
+		assert_int_equal(ranks[i].rounds_done, 1);
+	}
+	for (int i = 0; i < STRANGERS; i++)
+		close(strangers[i]);
+}
+
 /* The user's own secret counts more than the card's. */
 static void test_own_secret(void **state)
 {
@@ -468,9 +527,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_faithful),      cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_used_up),
 		cmocka_unit_test(test_local),	      cmocka_unit_test(test_rank_given),
 		cmocka_unit_test(test_wrong_answers), cmocka_unit_test(test_lost_at_the_end),
-		cmocka_unit_test(test_cards),	      cmocka_unit_test(test_own_secret),
+		cmocka_unit_test(test_cards),	cmocka_unit_test(test_flood),	      cmocka_unit_test(test_own_secret),
 		cmocka_unit_test(test_small_values),  cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_fuzz),
 	};

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static void session_run(struct session_rank *r)
 		r->result = session_round(r, r->job_ids[i % 4]);
 		r->rounds_done += r->result == 0;
 	}
+	r->fd_open = r->fd >= 0 && fcntl(r->fd, F_GETFD) >= 0;
 }
 
 void session_start(struct session_rank *r)

@@ -20,6 +20,7 @@ struct session_rank {
 	/* Results, after session_wait. */
 	int result;              /* of the last round */
 	int rounds_done;
+	bool fd_open;            /* fd was still open when all rounds were over */
 	int joined_rank, joined_size;
 	char job_ids[4][33];
 	char text[SESSION_TEXT]; /* error_text() of the last round that failed, */
