@@ -19,7 +19,6 @@
 #include "bootstrap/message.h"
 #include "bootstrap/munge.h"
 
-#define SERVICE_MAGIC "ibcs"
 #define SERVICE_HEADER 8
 #define SERVICE_ASK "ask1"
 #define SERVICE_CARD "card"
@@ -27,6 +26,8 @@
 #define SERVICE_PREFIX (4 + SERVICE_NONCE)
 #define SERVICE_FRAME (SERVICE_HEADER + MUNGE_TEXT_BYTES)
 #define SERVICE_ACCEPTS_PER_TURN 16
+
+static const uint8_t service_magic[4] = {'i', 'b', 'c', 's'};
 
 struct visitor {
 	int fd; /* -1: the slot is free */
@@ -49,24 +50,24 @@ static int service_length(const uint8_t header[SERVICE_HEADER])
 {
 	uint32_t len = message_get32(header + 4);
 
-	return memcmp(header, SERVICE_MAGIC, 4) != 0 || len == 0 || len >= MUNGE_TEXT_BYTES ? -EPROTO : (int)len;
+	return memcmp(header, service_magic, 4) != 0 || len == 0 || len >= MUNGE_TEXT_BYTES ? -EPROTO : (int)len;
 }
 
 /* A frame around a credential with this payload: its length, or -errno. */
 static int service_make(uint8_t frame[SERVICE_FRAME], const char *kind, const uint8_t nonce[SERVICE_NONCE], const char *text)
 {
-	uint8_t payload[SERVICE_PREFIX + CARD_TEXT_BYTES + 1];
+	char payload[SERVICE_PREFIX + CARD_TEXT_BYTES + 1];
 	size_t len = strlen(text);
 	int err;
 
 	memcpy(payload, kind, 4);
 	memcpy(payload + 4, nonce, SERVICE_NONCE);
-	memcpy(payload + SERVICE_PREFIX, text, len + 1);
+	snprintf(payload + SERVICE_PREFIX, sizeof(payload) - SERVICE_PREFIX, "%s", text);
 	err = munge_seal(payload, SERVICE_PREFIX + len, (char *)frame + SERVICE_HEADER);
 	if (err)
 		return err;
 	len = strlen((char *)frame + SERVICE_HEADER);
-	memcpy(frame, SERVICE_MAGIC, 4);
+	memcpy(frame, service_magic, 4);
 	message_put32(frame + 4, (uint32_t)len);
 	return (int)(SERVICE_HEADER + len);
 }

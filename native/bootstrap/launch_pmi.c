@@ -175,7 +175,7 @@ static int pmi_ask(struct pmi *p, const char *question, const char *answer, char
 	int err = pmi_send(p, question, doing, deadline), rc = 0;
 	char cmd[32] = "";
 
-	line[0] = '\0';
+	memset(line, 0, PMI_LINE_BYTES);
 	if (!err)
 		err = pmi_receive(p, line, doing, deadline);
 	if (err)
