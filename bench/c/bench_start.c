@@ -2,12 +2,13 @@
 /*
  * bench_start: how long the start of a job of many ranks takes on one machine.
  *
- *   bench_start [--bootstrap] RANKS [ROUNDS]
+ *   bench_start [--bootstrap [--nodes N]] RANKS [ROUNDS]
  *
  * Forks RANKS processes, which wait until all exist, then start at the same moment and form one job; prints one line a
  * round: milliseconds from that moment until the last rank has started, and until the last process has ended.
  * Without an option a start is ibvx_open, with --bootstrap it is what lies below it: the join, an allgather of 200
- * bytes of each rank, and a barrier.  Exit status 1 if any rank failed.
+ * bytes of each rank, and a barrier.  --nodes gives rank 0 another loopback address for each N-th part of the ranks, which
+ * makes them nodes to the bootstrap, with leaders that come by TCP.  Exit status 1 if any rank failed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 
 /* Shared by all processes of a round. */
 struct start {
+	int ranks, nodes, port; /* nodes 0: as it is */
 	int64_t began_ns;
 	int64_t done_ns[];
 };
@@ -46,18 +48,40 @@ static int start_conf(char *path, size_t size, int ranks, int port)
 	return fclose(f) == 0 ? 0 : -errno;
 }
 
-static int start_bootstrap(const char *conf, int rank, int64_t *done_ns)
+/* Rank 0's address, and the hosts, under names of this rank's node. */
+static const char **start_peers(const struct start *s, int rank)
+{
+	const char **peers = calloc((size_t)s->ranks, sizeof(*peers));
+	char(*text)[32] = calloc((size_t)s->ranks, sizeof(*text));
+
+	for (int r = 0; peers && text && r < s->ranks; r++) {
+		int node = (int)((int64_t)(r ? r : rank) * s->nodes / s->ranks);
+
+		snprintf(text[r], sizeof(text[r]), "127.%d.%d.%d:%d", r ? 2 : 1, node / 250, 1 + node % 250,
+			 s->port);
+		peers[r] = text[r];
+	}
+	return text ? peers : NULL;
+}
+
+static int start_bootstrap(const struct start *s, const char *conf, int rank, int64_t *done_ns)
 {
 	static const struct log silence = {.level = LOG_OFF, .fd = -1};
 	static const struct bootstrap_events none = {0};
 	struct settings *settings = settings_new();
-	struct bootstrap_config cfg = {.rank = rank, .conf = conf, .settings = settings};
+	struct bootstrap_config cfg = {.rank = rank, .settings = settings};
 	unsigned char mine[START_RECORD_BYTES] = {1}, *all = NULL;
 	uint32_t *lengths = NULL;
 	struct bootstrap *b = NULL;
 	char job_id[33];
 	int size = 0, err = settings ? settings_set_environment(settings) : -ENOMEM;
 
+	if (s->nodes) {
+		cfg.peers = start_peers(s, rank);
+		cfg.size = s->ranks;
+	} else {
+		cfg.conf = conf;
+	}
 	if (!err)
 		err = bootstrap_open(&b, &cfg, &size);
 	if (!err)
@@ -113,7 +137,7 @@ static int start_fork(struct start *s, const char *conf, int ranks, int bootstra
 		close(gate[1]);
 		if (read(gate[0], &byte, 1) < 0) /* the end of the pipe is the signal */
 			_exit(1);
-		_exit(bootstrap_only ? start_bootstrap(conf, r, &s->done_ns[r])
+		_exit(bootstrap_only ? start_bootstrap(s, conf, r, &s->done_ns[r])
 				     : start_endpoint(conf, r, &s->done_ns[r]));
 	}
 	usleep(1000 * (useconds_t)(200 + ranks / 2)); /* until all have come to the gate */
@@ -124,7 +148,7 @@ static int start_fork(struct start *s, const char *conf, int ranks, int bootstra
 	return failed;
 }
 
-static int start_round(int ranks, int bootstrap_only, int port)
+static int start_round(int ranks, int bootstrap_only, int nodes, int port)
 {
 	size_t bytes = sizeof(struct start) + (size_t)ranks * sizeof(int64_t);
 	struct start *s = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -136,6 +160,9 @@ static int start_round(int ranks, int bootstrap_only, int port)
 		perror("bench_start");
 		return 1;
 	}
+	s->ranks = ranks;
+	s->nodes = nodes;
+	s->port = port;
 	failed = start_fork(s, conf, ranks, bootstrap_only, gate);
 	ended = clock_now_ns();
 	for (int r = 0; r < ranks; r++)
@@ -152,16 +179,23 @@ static int start_round(int ranks, int bootstrap_only, int port)
 
 int main(int argc, char **argv)
 {
-	int bootstrap_only = argc > 1 && strcmp(argv[1], "--bootstrap") == 0;
-	int ranks = argc > 1 + bootstrap_only ? atoi(argv[1 + bootstrap_only]) : 0;
-	int rounds = argc > 2 + bootstrap_only ? atoi(argv[2 + bootstrap_only]) : 1;
-	int failed = 0;
+	int at = 1, bootstrap_only = 0, nodes = 0, failed = 0, ranks, rounds;
 
-	if (ranks < 1) {
-		fprintf(stderr, "usage: bench_start [--bootstrap] RANKS [ROUNDS]\n");
+	if (at < argc && strcmp(argv[at], "--bootstrap") == 0) {
+		bootstrap_only = 1;
+		at++;
+	}
+	if (bootstrap_only && at + 1 < argc && strcmp(argv[at], "--nodes") == 0) {
+		nodes = atoi(argv[at + 1]);
+		at += 2;
+	}
+	ranks = at < argc ? atoi(argv[at]) : 0;
+	rounds = at + 1 < argc ? atoi(argv[at + 1]) : 1;
+	if (ranks < 1 || nodes < 0 || nodes > ranks) {
+		fprintf(stderr, "usage: bench_start [--bootstrap [--nodes N]] RANKS [ROUNDS]\n");
 		return 2;
 	}
 	for (int i = 0; i < rounds; i++)
-		failed |= start_round(ranks, bootstrap_only, 21000 + (int)(getpid() % 9000) + i);
+		failed |= start_round(ranks, bootstrap_only, nodes, 21000 + (int)(getpid() % 9000) + i);
 	return failed;
 }

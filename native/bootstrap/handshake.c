@@ -72,6 +72,7 @@ bool tree_accepts(const struct tree *t, enum message_purpose purpose)
 	case MESSAGE_LOCAL: return t->state == TREE_MEETING && (tree_is_root(t) || *t->job_id);
 	case MESSAGE_ATTACH:
 		return *t->job_id && (t->state == TREE_MEETING || t->state == TREE_WATCHED ||
+				      (t->state == TREE_LEAVING && tree_is_root(t)) ||
 				      (t->state == TREE_JOINED && t->gathering));
 	case MESSAGE_PURPOSE_COUNT: break;
 	}

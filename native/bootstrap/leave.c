@@ -14,15 +14,26 @@
 void leave_close_all(struct tree *t)
 {
 	seek_stop(t);
+	t->cfg.net->unlisten(t->cfg.net_arg, MESSAGE_ATTACH);
 	for (int i = 0; i < t->link_max; i++)
 		if (t->links[i].state != LINK_FREE)
 			tree_link_close(t, i);
 }
 
+/* Rank 0: ranks whose parent has died are on their way here, and would take rank 0 for dead as well. */
+static bool leave_is_awaited(const struct tree *t)
+{
+	for (int i = 0; i < t->orphan_count; i++)
+		if (t->ranks[t->parents[t->orphans[i].rank]] & RANK_LOST)
+			return true;
+	return false;
+}
+
 /* LEAVING is over when nobody depends on this rank any more and its own farewell has gone. */
 void leave_check(struct tree *t)
 {
-	if (t->state != TREE_LEAVING || (!tree_is_root(t) && (t->children > 0 || t->seek.orphan)))
+	if (t->state != TREE_LEAVING ||
+	    (tree_is_root(t) ? leave_is_awaited(t) : t->children > 0 || t->seek.orphan))
 		return;
 	leave_close_all(t);
 	tree_set_state(t, TREE_LEFT);
@@ -36,7 +47,7 @@ void leave_late(struct tree *t)
 		t->deadline = t->seek.give_up;
 		return;
 	}
-	if (t->finishing || t->children == 0) {
+	if (t->finishing || t->children == 0 || tree_is_root(t)) {
 		leave_close_all(t);
 		tree_set_state(t, TREE_LEFT);
 		return;
@@ -61,7 +72,8 @@ void tree_leave(struct tree *t, int64_t now)
 	if (state == TREE_LEFT || state == TREE_FAILED || state == TREE_LEAVING)
 		return;
 	tree_ignore(t);
-	t->cfg.net->unlisten(t->cfg.net_arg, MESSAGE_ATTACH);
+	if (!tree_is_root(t))
+		t->cfg.net->unlisten(t->cfg.net_arg, MESSAGE_ATTACH);
 	notice_left(t, t->cfg.rank, -1);
 	if (state == TREE_WATCHED) {
 		tree_set_state(t, TREE_LEAVING);

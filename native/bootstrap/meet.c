@@ -62,7 +62,7 @@ int meet_check(struct tree *t, int link)
 	/* One that is leaving still has to hand on what its children report. */
 	if (l->purpose == MESSAGE_ATTACH && (t->ranks[rank] & RANK_LOST))
 		return error_set(-ECONNRESET, "the job has given rank %d up", rank);
-	if (l->purpose == MESSAGE_ATTACH && t->state == TREE_WATCHED)
+	if (l->purpose == MESSAGE_ATTACH && t->state >= TREE_WATCHED)
 		return rank == t->cfg.rank ? error_set(-EINVAL, "a rank cannot attach to itself") : 0;
 	if (rank == t->cfg.rank || meet_is_seated(t, rank) || tree_child_of(t, rank) >= 0)
 		return meet_twice(t, rank);

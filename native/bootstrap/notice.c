@@ -209,8 +209,14 @@ static void notice_on_left(struct tree *t, int link, const struct frame *frame)
 /* Only the parent of a rank judges, once the farewell that may lie unread has been read. */
 static void notice_on_suspect(struct tree *t, int link, int rank, const char *why, struct frame *frame)
 {
-	if (rank == t->cfg.rank || t->ranks[rank] & (RANK_GONE | RANK_SUSPECT))
+	if (t->ranks[rank] & (RANK_GONE | RANK_SUSPECT))
 		return;
+	/* Of this rank, from a child: only the parent can judge, and this is the way to it. */
+	if (rank == t->cfg.rank) {
+		if (t->parent >= 0 && link != t->parent)
+			t->cfg.net->send(t->cfg.net_arg, t->parent, frame);
+		return;
+	}
 	t->ranks[rank] |= RANK_SUSPECT;
 	if (tree_child_of(t, rank) >= 0)
 		notice_loss_new(&t->suspects, rank, t->now + NOTICE_SUSPECT_MS * (int64_t)TREE_NS_PER_MS,

@@ -244,18 +244,39 @@ static int act_survive(struct member *m)
 	return err;
 }
 
-static void run_killed(int count, int victim)
+/* Rank 0's address under another name for each pair of ranks: to the bootstrap each pair is a node of its own, and all but
+ * the first have a leader that comes by TCP. */
+static const char *const *pair_peers(int rank, int count, int port)
+{
+	static char text[PARTY_MAX][PARTY_MAX][64];
+	static const char *peers[PARTY_MAX][PARTY_MAX];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(text[rank][i], sizeof(text[rank][i]), "127.0.0.%d:%d", i == 0 ? 1 + rank / 2 : 99,
+			 port);
+		peers[rank][i] = text[rank][i];
+	}
+	return peers[rank];
+}
+
+/* pairs: nodes of two ranks; else all are on one. */
+static void run_killed(int count, int victim, bool pairs)
 {
 	struct kill_plan plan = {.victim = victim};
-	const char *conf = party_conf(count, party_port());
-	int ready[2], status;
+	int port = party_port(), ready[2], status;
+	const char *conf = party_conf(count, port);
 	pid_t pids[PARTY_MAX];
 	char byte;
 
 	assert_int_equal(pipe(ready), 0);
 	plan.ready_fd = ready[1];
 	for (int i = 0; i < count; i++) {
-		struct member m = {.rank = i, .conf = conf, .act = act_survive, .arg = &plan};
+		struct member m = {.rank = i,
+				   .conf = pairs ? NULL : conf,
+				   .size = pairs ? count : 0,
+				   .peers = pairs ? pair_peers(i, count, port) : NULL,
+				   .act = act_survive,
+				   .arg = &plan};
 
 		pids[i] = fork();
 		assert_true(pids[i] >= 0);
@@ -282,9 +303,55 @@ static void run_killed(int count, int victim)
 static void test_killed(void **state)
 {
 	(void)state;
-	run_killed(4, 2);
-	run_killed(4, 0);
-	run_killed(2, 1);
+	run_killed(4, 2, false);
+	run_killed(4, 0, false);
+	run_killed(2, 1, false);
+}
+
+/* A follower, and a leader whose follower has to find rank 0. */
+static void test_killed_among_leaders(void **state)
+{
+	(void)state;
+	for (int victim = 1; victim < 8; victim++)
+		run_killed(8, victim, true);
+}
+
+/* Leaders go before their followers, who still hear of everybody. */
+static int act_leave_in_turn(struct member *m)
+{
+	int *order = m->arg;
+	struct ears ears;
+	int err = start_watch(m, &ears);
+
+	for (int i = 0; i < m->joined_size && order[i] != m->rank && !err; i++)
+		err = listen_for(m, &ears, order[i]);
+	for (int i = 0; i < m->joined_size && !err; i++)
+		err = expect_heard(&ears, i, 0, ears.left[i] != 0);
+	bootstrap_leave(m->b);
+	return err;
+}
+
+static void test_leaders_leave(void **state)
+{
+	static int order[2][8] = {{2, 4, 6, 3, 5, 7, 1, 0}, {7, 6, 5, 4, 3, 2, 1, 0}};
+	struct member members[8];
+
+	(void)state;
+	for (int run = 0; run < 2; run++) {
+		int port = party_port();
+
+		memset(members, 0, sizeof(members));
+		for (int i = 0; i < 8; i++)
+			members[i] = (struct member){.rank = i,
+						     .peers = pair_peers(i, 8, port),
+						     .size = 8,
+						     .act = act_leave_in_turn,
+						     .arg = order[run]};
+		party_run(members, 8);
+		for (int i = 0; i < 8; i++)
+			if (members[i].result)
+				fail_msg("rank %d: %d: %s", i, members[i].result, members[i].text);
+	}
 }
 
 static int act_close_without_leave(struct member *m)
@@ -365,7 +432,8 @@ static void test_shared_frame(void **state)
 {
 	enum { PAIRS = 3, BYTES = 250000 };
 	struct conn c[PAIRS], other[PAIRS];
-	struct frame *f = frame_new(MESSAGE_GATHERED, NULL, BYTES), *left = frame_new(MESSAGE_LEFT, "\0\0\0\1", 4);
+	struct frame *f = frame_new(MESSAGE_GATHERED, NULL, BYTES),
+		     *left = frame_new(MESSAGE_LEFT, "\0\0\0\1", 4);
 
 	(void)state;
 	for (size_t i = 0; i < BYTES; i++)
@@ -403,6 +471,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_killed_among_leaders),
+		cmocka_unit_test(test_leaders_leave),
 		cmocka_unit_test(test_farewell),
 		cmocka_unit_test(test_everybody_leaves),
 		cmocka_unit_test(test_reported),
