@@ -15,6 +15,56 @@ def setUpModule():
     CLASSES = support.compile_java("Ring.java")
 
 
+class ClassArchive(LauncherTest):
+    """The archive of classes in the user's cache."""
+
+    def setUp(self):
+        super().setUp()
+        self.env = {"XDG_CACHE_HOME": self.path("cache")}
+        os.mkdir(self.path("cache"))
+
+    def archives(self):
+        folder = self.path("cache", "ibvdev", "classes")
+        return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+    def ring(self, *words):
+        """How many classes of ours came out of the archive."""
+        log = self.path("log")
+        out, err = self.succeed("-np", 1, "-Xlog:class+load:file=" + log, *words, "-cp", CLASSES, "Ring", env=self.env)
+        self.assertEqual((out, err), ("rank 0 of 1 sum 1\n", ""))
+        return len(re.findall(r"(?m)(mpi|xdev)\..*source: shared objects file \(top\)", read(log)))
+
+    def test_it_is_made_once_and_mapped(self):
+        self.assertEqual(self.ring("--no-class-archive"), 0)
+        self.assertEqual(self.archives(), [])
+        self.succeed("-n", "-np", 1, "Ring", env=self.env)
+        self.assertEqual(self.archives(), [])
+        self.assertGreater(self.ring(), 50)
+        (name,) = self.archives()
+        path = self.path("cache", "ibvdev", "classes", name)
+        made = os.stat(path).st_mtime_ns
+        self.assertGreater(self.ring("-XX:+UseSerialGC"), 50)
+        self.assertEqual(os.stat(path).st_mtime_ns, made)
+        self.assertEqual(self.ring("-Xshare:off"), 0)   # the user decides
+        with open(path, "r+b") as f:
+            f.write(b"nonsense" * 100)
+        self.assertEqual(self.ring(), 0)                # a JVM that refuses it starts without it
+
+    def test_where_it_cannot_be_made_it_is_tried_once(self):
+        os.makedirs(self.path("jdk", "bin"))
+        java = self.path("jdk", "bin", "java")
+        with open(java, "w", encoding="ascii") as f:
+            f.write('#!/bin/sh\necho "$*" >> "%s"; exit 1\n' % self.path("calls"))
+        os.chmod(java, 0o755)
+        with open(self.path("jdk", "release"), "w", encoding="ascii") as f:
+            f.write('JAVA_VERSION="17"\n')
+        for _ in range(2):
+            self.assertEqual(self.run_job("-np", 1, "--java", java, "X", env=self.env)[0], 1)
+        calls = read(self.path("calls"))
+        self.assertEqual((calls.count("ArchiveClassesAtExit"), calls.count("SharedArchiveFile"), len(calls.splitlines())),
+                         (1, 0, 3))
+
+
 class Jobs(LauncherTest):
     def ring(self, np, *options, words=(), rounds=1, **more):
         """Runs Ring, which has to be right on every rank and silent on standard error."""

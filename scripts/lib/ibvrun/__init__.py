@@ -8,6 +8,7 @@ job         supervises a job to its end         crew       what it supervises; r
 remote      a crew on several nodes             output     tags, files, our standard streams
 guardian    cleans up when ibvrun is killed     portserver what niodev needs to start
 engine      a task of another launcher          stage      files to copy to the nodes
+archive     classes that JVMs map
 cli         puts these together
 
 and of its agents, which get these modules through their standard input (bootstrap):

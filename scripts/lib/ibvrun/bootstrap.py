@@ -15,7 +15,7 @@ import shlex
 import zlib
 
 STUB = 'exec(open(0,"rb",0,closefd=False).readline())'  # unbuffered: takes no byte beyond the line
-MODULES = ("errors", "conf", "spawner", "wire", "pmi", "keeper", "topology", "jvm", "bootstrap", "branch", "ranks", "agent")
+MODULES = ("errors", "conf", "spawner", "wire", "pmi", "keeper", "topology", "jvm", "archive", "bootstrap", "branch", "ranks", "agent")
 OLDEST_PYTHON = (3, 9)
 LOADER = """\
 import sys

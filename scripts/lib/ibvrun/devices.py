@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence
 
-from . import conf, jvm
+from . import archive, conf, jvm
 from .errors import UserError
 from .options import DEFAULT_PSL_BYTES
 from .paths import Java, Mpj, manifest, native_options
@@ -125,6 +125,14 @@ class JavaSide:
         entries = [e for e in ours if e] + users + [e for e in last if e]
         return os.pathsep.join(self.places.path(e) if self.places.stage else e for e in entries)
 
+    def archive_options(self):
+        """For programs whose class path begins with classic_jars.  Staged jars are others to a JVM; a dry run, and a
+        task among many, do not take the time to make the archive."""
+        if self.places.stage or self.opts.dry_run or self.opts.no_class_archive:
+            return []
+        return archive.options(self.java, self.classic_jars(self.installation.require_jar()), self.opts.jvm_options,
+                               self.environ, len(self.places.ranks) == self.places.size, self.native_options())
+
     def native_options(self):
         return native_options(self.installation, self.java, self.opts.jvm_options, self.places.path)
 
@@ -162,7 +170,7 @@ def _plan_ibvdev(side, job, places):
     opts = side.opts
     class_path = side.class_path(side.classic_jars(side.installation.require_jar()), [side.installation.xxdev_jar()])
     environ = dict(_job_environ(opts, job), MPJ_HOME=side.mpj_home())
-    return side.per_rank(class_path, side.native_options(), job.conf_word(), environ,
+    return side.per_rank(class_path, side.archive_options() + side.native_options(), job.conf_word(), environ,
                          **_rendezvous(opts, job, places))
 
 

@@ -32,5 +32,6 @@ def processors(argv, cpus, ranks_here):
 
 
 def shown(argv):
-    """The options of a command that limit its JVM, for a text; "" if there are none."""
-    return " ".join(w for w in argv if w.startswith(("-XX:MaxRAMPercentage=", "-XX:ActiveProcessorCount=")))
+    """The options that a JVM was given by us, for a text; "" if there are none."""
+    ours = ("-XX:MaxRAMPercentage=", "-XX:ActiveProcessorCount=", "-XX:SharedArchiveFile=")
+    return " ".join(w for w in argv if w.startswith(ours))

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import types
 
-from . import jvm, pmi, topology
+from . import archive, jvm, pmi, topology
 from .errors import STATUS_NOT_RUN, UserError
 from .spawner import Spawner
 from .wire import RANK_STREAM, Kind, pack
@@ -215,7 +215,7 @@ class Ranks:
 
 def _localize(command, stage_folder, cpus, count):
     """What a command means on this node: staged files, processors, and a java that may be elsewhere."""
-    command.argv = jvm.processors(command.argv, cpus, count)
+    command.argv = archive.without_missing(jvm.processors(command.argv, cpus, count))
     if stage_folder:
         command.argv = [w.replace(STAGE_TOKEN, stage_folder) for w in command.argv]
         command.environ = {n: v.replace(STAGE_TOKEN, stage_folder) for n, v in command.environ.items()}
