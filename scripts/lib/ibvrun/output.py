@@ -58,11 +58,22 @@ class Lines:
         """tag(): what to put in front; None: nothing, and an unfinished line is not marked as one."""
         self._tag = tag
         self._rest = b""
+        self._fed = False
+
+    def idle(self):
+        """To be called now and then: an unfinished line to which nothing was added since the last call, for a rank that
+        asks a question.  With a tag lines stay whole."""
+        text = b""
+        if self._tag is None and not self._fed:
+            text, self._rest = self._rest, b""
+        self._fed = False
+        return text
 
     def feed(self, data):
         """The lines that are complete with this piece; an empty piece is the end."""
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
+        self._fed = True
         text = b""
         if self._tag is None:
             text = b"".join(line + b"\n" for line in lines)

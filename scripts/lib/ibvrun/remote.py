@@ -240,7 +240,7 @@ class RemoteCrew(Crew):
         self._on_lost(branch.host, branch.nodes, text)
 
     def _on_lost(self, host, nodes, text):
-        if self._waiting & set(nodes):
+        if not self._planned:
             self._fail("node %s: %s; try: %s" % (host, text, self._by_hand(host)))
         names = [self._nodes[n].name for n in nodes[:8]] + (["..."] if len(nodes) > 8 else [])
         behind = "" if len(nodes) == 1 else " and with it %s" % ", ".join(names[1:])
@@ -268,6 +268,8 @@ class RemoteCrew(Crew):
             branch.link.tick()
         if self._stdin:
             self._stdin.taken(0)
+        for (_, stream), lines in self._lines.items():
+            self._sink.put(stream, lines.idle(), lambda: None)
         if self._waiting and not self._planned and now >= self._answer_limit:
             names = [self._nodes[n].name for n in sorted(self._waiting)]
             self._fail("no answer within %g s from %s; try: %s" % (
