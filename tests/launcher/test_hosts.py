@@ -7,7 +7,7 @@ import sys
 
 from support import LauncherTest, main
 
-from ibvrun import bootstrap, hosts, jvm, output, pmi, remote, topology, wire
+from ibvrun import bootstrap, branch, hosts, jvm, output, pmi, remote, topology, wire
 from ibvrun.errors import UserError
 
 
@@ -91,7 +91,7 @@ class Places(LauncherTest):
                          [(0, [(1, [(2, [])]), (3, [])]), (4, [(5, []), (6, [])])])
         for count, fan_out in ((1, 1), (5, 1), (100, 32), (1000, 32)):
             specs = remote.tree(hosts.place(hosts.parse_list("n[1-%d]" % count), count), fan_out)
-            self.assertEqual(sum((remote.nodes_of(s) for s in specs), []), list(range(count)))
+            self.assertEqual(sum((branch.nodes_of(s) for s in specs), []), list(range(count)))
             self.assertLessEqual(len(specs), fan_out)
 
 

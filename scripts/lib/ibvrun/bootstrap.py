@@ -15,7 +15,8 @@ import shlex
 import zlib
 
 STUB = 'exec(open(0,"rb",0,closefd=False).readline())'  # unbuffered: takes no byte beyond the line
-MODULES = ("errors", "conf", "spawner", "wire", "pmi", "keeper", "topology", "jvm", "archive", "bootstrap", "branch", "ranks", "agent")
+MODULES = ("errors", "conf", "spawner", "wire", "pmi", "keeper", "topology", "jvm", "archive", "bootstrap", "branch",
+           "ranks", "agent")
 OLDEST_PYTHON = (3, 9)
 LOADER = """\
 import sys
@@ -44,7 +45,8 @@ package.agent.main(blobs, {magic})
 # These hand their words to a shell on the node, as rsh does: the command has to be quoted for it.
 SHELL_COMMANDS = ("ssh", "rsh", "remsh", "gsissh", "oarsh", "blaunch", "lsrun", "pbsdsh", "pbs_tmrsh")
 SSH = "ssh -x -T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=5 -o ServerAliveCountMax=3"
-SRUN = "srun --overlap --nodes=1 --ntasks=1 --nodelist={host} --mpi=none --cpu-bind=quiet,none --unbuffered --input=all --quiet"
+SRUN = ("srun --overlap --nodes=1 --ntasks=1 --nodelist={host} --mpi=none --cpu-bind=quiet,none --unbuffered "
+        "--input=all --quiet")
 
 
 def read_modules():

@@ -23,7 +23,8 @@ def nodes_of(spec):
 
 
 class Branch:
-    """boot: of bootstrap.message; setup: what every agent of the job is told: "agent" (words or None), "python", "silence_s", "job".
+    """boot: of bootstrap.message; setup: what every agent of the job is told: "agent" (words), "python", "silence_s",
+    "job".
 
     on_frame(kind, node, body) for all that comes up; on_lost(branch, text) once, unless it was told to quit."""
 

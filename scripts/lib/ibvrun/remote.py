@@ -13,9 +13,9 @@ import signal
 import time
 from dataclasses import asdict
 
-from . import bootstrap, pmi, topology
+from . import bootstrap, pmi
 from . import output as out
-from .branch import END_S, Branch, nodes_of
+from .branch import END_S, Branch
 from .crew import Crew, rank_list
 from .errors import STATUS_NODE_LOST, STATUS_NOT_RUN, UserError
 from .hosts import is_here
