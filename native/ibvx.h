@@ -54,25 +54,34 @@ struct ibvx;
 typedef uint64_t ibvx_req;
 #define IBVX_REQ_NULL ((ibvx_req)0)
 
+struct ibvx_layout;
+
 /* What a send reads: two segments that travel as one message; either may be
  * empty.  `user` is a word that travels in the envelope: probe and receive both
- * report it before any payload has moved. */
+ * report it before any payload has moved.  With a layout, body is the address to which its
+ * offsets are relative and body_bytes the number of bytes that it selects (see Layouts);
+ * the head is contiguous always.
+ * Initialise with designators or zero first: the structure grows between versions 0.x. */
 struct ibvx_sbuf {
 	const void *head;
 	size_t head_bytes;
 	const void *body;
 	size_t body_bytes;
 	uint64_t user;
+	const struct ibvx_layout *layout; /* NULL: the body is contiguous */
 };
 
 /* Where a receive writes.  split == 0: both segments, one after the other, into
  * base.  split != 0: the head into base, the body into memory that the library
  * allocates and hands over in ibvx_status.body (free it with ibvx_free()); the
- * body's length is not limited. */
+ * body's length is not limited.  With a layout, base is the address to which its offsets are
+ * relative and capacity_bytes the number of bytes that it selects; a layout and split exclude
+ * each other (-EINVAL). */
 struct ibvx_rbuf {
 	void *base;
 	size_t capacity_bytes;
 	int split;
+	const struct ibvx_layout *layout; /* NULL: base is contiguous */
 };
 
 struct ibvx_status {
@@ -160,6 +169,69 @@ int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag,
 	      struct ibvx_status *status);
 int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
 	       ibvx_req *req);
+
+/* Layouts: which bytes of memory a message consists of, and in which order.  A column of a matrix, an array of
+ * structures, a list of segments, or whatever a pair of callbacks packs is copied once, between this memory and the
+ * transport's, and never packed into a buffer of its own.
+ *
+ * A layout has a number of bytes and an extent.  A message of more bytes than the layout has uses it again and again,
+ * each time `extent` bytes further on in memory: body_bytes = count * bytes sends `count` elements.  A message may
+ * end anywhere within the layout.  Sender and receiver may use different layouts, or none: a message is its bytes.
+ *
+ * A layout is immutable and independent of endpoints.  Any number of messages and threads may use it at once.
+ * Offsets and strides are bytes and may be negative.  What a receive writes must not overlap itself.
+ *
+ * The constructors return 0; -ENOMEM; or -EINVAL (text set): a length, a stride or a product of them exceeds 2^60 bytes,
+ * an argument is NULL, or layouts are nested more than 32 deep.  *out is NULL then.  Zero counts and lengths are legal. */
+
+/* `bytes` contiguous bytes. */
+int ibvx_layout_contiguous(struct ibvx_layout **out, size_t bytes);
+/* `count` blocks of block_bytes, the beginnings of which are stride_bytes apart.
+ * The extent reaches from the first byte to behind the last one: (count - 1) * stride_bytes + block_bytes. */
+int ibvx_layout_vector(struct ibvx_layout **out, size_t count, size_t block_bytes, ptrdiff_t stride_bytes);
+
+/* `count` blocks in the order of the list.  The extent reaches from offset 0 to behind the furthest byte. */
+struct ibvx_block {
+	ptrdiff_t offset;
+	size_t bytes;
+};
+int ibvx_layout_indexed(struct ibvx_layout **out, size_t count, const struct ibvx_block blocks[]);
+
+/* The same by address: pass NULL as body or base with such a layout. */
+struct ibvx_segment {
+	void *base; /* of a send, only read */
+	size_t bytes;
+};
+int ibvx_layout_segments(struct ibvx_layout **out, size_t count, const struct ibvx_segment segments[]);
+
+/* `count` times `inner`, extent_bytes apart.  The extent is count * extent_bytes; so a count of 1 gives `inner`
+ * another extent. */
+int ibvx_layout_nested(struct ibvx_layout **out, size_t count, ptrdiff_t extent_bytes,
+		       const struct ibvx_layout *inner);
+
+/* Several layouts one after the other, each at its offset.  The extent reaches from offset 0 to behind the furthest
+ * byte, padding excluded. */
+struct ibvx_field {
+	ptrdiff_t offset;
+	const struct ibvx_layout *layout;
+};
+int ibvx_layout_struct(struct ibvx_layout **out, size_t count, const struct ibvx_field fields[]);
+
+/* Bytes that two functions produce and consume.  pack() copies `bytes` bytes, from byte `offset` of the layout on, to `to`;
+ * unpack() is the reverse.  `base` is the address of this element.  Ranges come in any size; of one message in ascending
+ * order without a gap, but of a send that fails over to another protocol a range may come twice.
+ * Both are called by whatever thread is inside the library, or by its progress thread, with the endpoint locked: they must
+ * return soon and must not call a function that takes an endpoint. */
+int ibvx_layout_callbacks(struct ibvx_layout **out, size_t bytes, ptrdiff_t extent_bytes,
+			  void (*pack)(void *arg, const void *base, size_t offset, void *to, size_t bytes),
+			  void (*unpack)(void *arg, void *base, size_t offset, const void *from, size_t bytes),
+			  void *arg);
+
+size_t ibvx_layout_bytes(const struct ibvx_layout *layout);
+ptrdiff_t ibvx_layout_extent(const struct ibvx_layout *layout);
+
+/* Gives the layout up.  Layouts made of it and requests that use it keep what they need.  NULL is allowed. */
+void ibvx_layout_free(struct ibvx_layout *layout);
 
 /* A buffer that is used again and again.  The caller promises that [base, base + bytes) stays mapped until it has been released: an
  * adapter's registrations of it are kept between messages then, which saves pinning its pages for each.  Never needed for correctness.

@@ -27,7 +27,7 @@ void background_adopt(struct ibvx *ep, struct request *r);
 /* The call that has started r, a non-blocking operation, is about to release the lock. */
 static inline void background_start(struct ibvx *ep, struct request *r)
 {
-	if (r->state != REQ_DONE && (r->kind == REQ_SEND || r->split || r->capacity >= BACKGROUND_RECV_BYTES))
+	if (r->state != REQ_DONE && (r->kind == REQ_SEND || buffer_is_split(&r->buffer) || r->buffer.capacity >= BACKGROUND_RECV_BYTES))
 		background_adopt(ep, r);
 }
 

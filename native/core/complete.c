@@ -23,23 +23,17 @@ void complete_refused(const struct ibvx *ep, const struct request *r)
 
 void complete_apart(struct ibvx *ep, struct request *r, int error)
 {
-	if (error == 0 && r->lost)
+	if (error == 0 && r->buffer.lost)
 		error = -ENOMEM;
 	r->error = error;
 	if (r->background)
 		ep->background_count--;
 	r->background = false;
 	complete_release_rkey(r);
-	if (error && r->split && r->base[1]) {
-		free(r->base[1]);
-		r->base[1] = NULL;
-	}
-	if (r->pinnable)
-		list_remove(&r->wanting);
+	if (buffer_is_pinnable(&r->buffer))
+		list_remove(&r->buffer.wanting);
 	atomic_store_explicit(&r->done, 1, memory_order_release);
 	if (r->detached) {
-		if (r->split)
-			free(r->base[1]);
 		complete_released(ep, r);
 		return;
 	}
@@ -55,8 +49,8 @@ int complete_text(const struct ibvx *ep, const struct request *r)
 		return error_set(r->error,
 				 "a message of %zu bytes from rank %d (tag %d, context %d) is longer than the "
 				 "receive buffer of %zu bytes: receive it into a larger buffer (probe tells the size)",
-				 r->split ? r->bytes[0] : request_total(r), r->peer->rank, r->tag, r->context,
-				 r->capacity);
+				 buffer_is_split(&r->buffer) ? r->buffer.bytes[0] : request_total(r), r->peer->rank, r->tag, r->context,
+				 r->buffer.capacity);
 	case -EPROTOTYPE:
 		return error_set(r->error, "a message of type %#llx from rank %d (tag %d, context %d) met a receive of type %#llx",
 				 (unsigned long long)r->user, r->peer->rank, r->tag, r->context, (unsigned long long)r->want);

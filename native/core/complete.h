@@ -21,12 +21,14 @@ static inline void complete_released(struct ibvx *ep, struct request *r)
 {
 	if (r->state != REQ_DONE || r->pending_control || r->served || (!r->consumed && !r->detached))
 		return;
-	if (r->pinnable)
+	if (buffer_needs_fini(&r->buffer)) {
 		pin_drop(ep, r);
+		buffer_fini(&r->buffer);
+	}
 	request_put(&ep->requests, r);
 }
 
-/* The owner takes the result: fills status (may be NULL), gives the slot back, sets the error text.
+/* The owner takes the result: fills status (may be NULL; body is NULL), gives the slot back, sets the error text.
  * r must be DONE. Returns the operation's error. */
 static inline int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status);
 
@@ -42,7 +44,7 @@ static inline void complete_request(struct ibvx *ep, struct request *r, int erro
 		complete_refused(ep, r);
 		return;
 	}
-	if (error || r->pinnable || r->rkey_packed || r->detached || r->background) {
+	if (error || buffer_is_pinnable(&r->buffer) || r->rkey_packed || r->detached || r->background) {
 		complete_apart(ep, r, error);
 		return;
 	}
@@ -62,13 +64,10 @@ static inline int complete_consume(struct ibvx *ep, struct request *r, struct ib
 			.tag = r->tag,
 			.context = r->context,
 			.error = error,
-			.head_bytes = r->bytes[0],
-			.body_bytes = r->bytes[1],
+			.head_bytes = r->buffer.bytes[0],
+			.body_bytes = r->buffer.bytes[1],
 			.user = r->user,
-			.body = r->split ? r->base[1] : NULL,
 		};
-	} else if (r->split) {
-		free(r->base[1]);
 	}
 	list_drop(&r->finished);
 	r->waiter = NULL;

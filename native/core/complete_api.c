@@ -13,6 +13,16 @@
 #include "core/wait.h"
 #include "ibvx_pin.h"
 
+int api_not_rank(const struct ibvx *ep, int rank, const char *what)
+{
+	return error_set(-EINVAL, "%s %d is not a rank of this job: 0 to %d are", what, rank, ep->size - 1);
+}
+
+int api_not_open(const struct ibvx *ep)
+{
+	return error_set(-ESHUTDOWN, "the endpoint of rank %d is closed or closing", ep->rank);
+}
+
 struct request *api_not_found(struct ibvx *ep, const struct request *r, ibvx_req req)
 {
 	if (r && r->state != REQ_MESSAGE && !r->blocking)
@@ -24,6 +34,58 @@ struct request *api_not_found(struct ibvx *ep, const struct request *r, ibvx_req
 	return NULL;
 }
 
+void api_reset_pin(struct ibvx_pin *pin)
+{
+	if (!pin)
+		return;
+	pin->wanted = false;
+	pin->lease_bytes = 0;
+	pin->bounce = NULL;
+	pin->rest_at = 0;
+	pin->rest_bytes = 0;
+}
+
+int api_consume_slow(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status)
+{
+	void *body = NULL;
+	int rc;
+
+	if (status && r->error == 0)
+		body = buffer_is_pinnable(&r->buffer) ? pin_take_rest(r, pin) : buffer_take_body(&r->buffer);
+	pin_attend(r, NULL); /* r may outlive this call until its last control packet has gone */
+	rc = complete_consume(ep, r, status);
+	if (status)
+		status->body = body;
+	return rc;
+}
+
+/* For wait_until(): is the request (arg) complete? */
+static bool api_request_done(struct ibvx *ep, void *arg)
+{
+	const struct request *r = arg;
+
+	(void)ep;
+	return atomic_load_explicit(&r->done, memory_order_acquire);
+}
+
+int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status)
+{
+	struct waiter w = {0};
+	int rc = 0;
+
+	receive_end_hopeless(ep, r);
+	if (r->state != REQ_DONE) {
+		pin_attend(r, pin);
+		if (buffer_is_pinnable(&r->buffer) && r->buffer.pin)
+			w.moving = r;
+		r->waiter = &w;
+		rc = wait_until(ep, &w, api_request_done, r, -1);
+		r->waiter = NULL;
+	}
+	pin_attend(r, NULL);
+	return rc ? rc : api_consume(ep, r, pin, status);
+}
+
 static int api_null_request(struct ibvx_status *status)
 {
 	if (status)
@@ -31,7 +93,7 @@ static int api_null_request(struct ibvx_status *status)
 	return 0;
 }
 
-int ibvx_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
+static inline int api_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status)
 {
 	struct request *r;
 	int rc = -EINVAL;
@@ -41,15 +103,26 @@ int ibvx_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 	core_lock(ep);
 	r = api_find(ep, *req);
 	if (r) {
-		rc = api_wait_request(ep, r, status);
+		rc = api_wait_request(ep, r, pin, status);
 		if (!ep->aborted || rc != -ESHUTDOWN)
 			*req = IBVX_REQ_NULL;
 	}
-	core_unlock(ep);
+	pin_unlock(ep);
 	return rc;
 }
 
-int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
+int ibvx_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
+{
+	return api_wait(ep, req, NULL, status);
+}
+
+int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status)
+{
+	api_reset_pin(pin);
+	return api_wait(ep, req, pin, status);
+}
+
+static inline int api_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status)
 {
 	struct request *r;
 	int rc = -EINVAL;
@@ -67,15 +140,26 @@ int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 		receive_end_hopeless(ep, r);
 		rc = 0;
 		if (r->state == REQ_DONE) {
-			rc = complete_consume(ep, r, status);
+			rc = api_consume(ep, r, pin, status);
 			rc = rc ? rc : 1;
 			*req = IBVX_REQ_NULL;
 		}
 	}
-	core_unlock(ep);
+	pin_unlock(ep);
 	if (rc == 0)
 		wait_idle_test(ep);
 	return rc;
+}
+
+int ibvx_test(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
+{
+	return api_test(ep, req, NULL, status);
+}
+
+int ibvx_pin_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status)
+{
+	api_reset_pin(pin);
+	return api_test(ep, req, pin, status);
 }
 
 struct api_any {
@@ -153,7 +237,7 @@ int ibvx_waitany(struct ibvx *ep, int count, ibvx_req reqs[], struct ibvx_status
 	core_lock(ep);
 	rc = api_any(ep, count, reqs);
 	if (rc >= 0) {
-		complete_consume(ep, request_find(&ep->requests, reqs[rc]), status);
+		api_consume(ep, request_find(&ep->requests, reqs[rc]), NULL, status);
 		reqs[rc] = IBVX_REQ_NULL;
 	}
 	core_unlock(ep);

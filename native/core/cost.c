@@ -35,7 +35,7 @@ static unsigned cost_class_of(const struct request *r, size_t bytes)
 
 	if (c >= COST_SIZES)
 		c = COST_SIZES - 1;
-	return r->pinnable ? c + COST_SIZES : c;
+	return buffer_is_pinnable(&r->buffer) ? c + COST_SIZES : c;
 }
 
 void cost_class_init(struct cost_class *c)
@@ -76,7 +76,7 @@ enum cost_way cost_choose(struct request *r)
 
 	if (total <= p->once_max || !ops->learns_get || !ops->learns_get(p->transport, p->rank, total))
 		return COST_UNLEARNED;
-	if (p->no_get || (r->pinnable && !lease_possible(r)))
+	if (p->no_get || !buffer_can_rma(&r->buffer) || (buffer_is_pinnable(&r->buffer) && !lease_possible(r)))
 		return COST_RING;
 	c = cost_table(p);
 	if (!c)
@@ -105,7 +105,7 @@ bool cost_on_hint(struct peer *p, uint32_t size_class, uint32_t way, uint64_t in
 
 void cost_begin(struct request *r, uint32_t start_ns)
 {
-	if (!r->peer->same_node)
+	if (!r->peer->same_node || !buffer_can_rma(&r->buffer))
 		return;
 	r->timed = true;
 	r->start_ns = clock_now_ns();

@@ -89,7 +89,7 @@ int eager_emit(struct request *r)
 	if (rc < 0)
 		return rc;
 	packet_msg_header(slot.hdr, WIRE_EAGER, total, r);
-	request_read(r, 0, slot.payload, total);
+	buffer_read(&r->buffer, 0, slot.payload, total);
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	p->credit -= (int64_t)flow_cost(total);
 	eager_sent(r);
@@ -99,7 +99,7 @@ int eager_emit(struct request *r)
 int eager_emit_first(struct request *r)
 {
 	struct peer *p = r->peer;
-	struct wire_long lng = {r->bytes[0], r->bytes[1]};
+	struct wire_long lng = {r->buffer.bytes[0], r->buffer.bytes[1]};
 	size_t room = packet_piece_bytes(p, request_total(r));
 	size_t len = room - sizeof(lng);
 	struct transport_slot slot;
@@ -109,7 +109,7 @@ int eager_emit_first(struct request *r)
 		return rc;
 	packet_msg_header(slot.hdr, WIRE_EAGER_FIRST, sizeof(lng) + len, r);
 	memcpy(slot.payload, &lng, sizeof(lng));
-	request_read(r, 0, (char *)slot.payload + sizeof(lng), len);
+	buffer_read(&r->buffer, 0, (char *)slot.payload + sizeof(lng), len);
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	p->credit -= (int64_t)flow_cost(request_total(r));
 	r->at = len;
@@ -148,7 +148,7 @@ static void direct_recv_deliver(struct peer *p, const struct wire_hdr *hdr, cons
 {
 	struct direct_recv *l = p->ep->direct;
 
-	copy_small(l->buf->base, payload, hdr->len);
+	copy_small(l->args.buf->base, payload, hdr->len);
 	l->status = (struct ibvx_status){.source = p->rank,
 					 .tag = hdr->msg.tag,
 					 .context = hdr->msg.context,
@@ -178,17 +178,15 @@ void eager_arrived(struct peer *p, const struct wire_hdr *hdr, const void *paylo
 	}
 	p->eager_in++;
 	p->bytes_in += hdr->len;
-	if (ep->direct && direct_recv_fits(ep->direct, p->rank, hdr)) {
+	if (ep->direct && direct_recv_fits(&ep->direct->args, p->rank, hdr)) {
 		direct_recv_deliver(p, hdr, payload);
 		return;
 	}
 	r = match_arrival(ep, p, hdr->msg.context, e.tag);
 	if (r) {
 		error = envelope_accept(r, p, &e);
-		if (!error && (r->pinnable || r->split))
-			request_write(r, 0, payload, hdr->len);
-		else if (!error)
-			copy_small(r->base[0], payload, hdr->len);
+		if (!error)
+			packet_deliver_short(r, payload, hdr->len);
 		if (hdr->flags & WIRE_SYNC)
 			peer_queue_control(r, WIRE_ACK);
 		complete_request(ep, r, error);
@@ -227,7 +225,7 @@ void eager_first_arrived(struct peer *p, const struct wire_hdr *hdr, const void 
 	if (r) {
 		error = envelope_accept(r, p, &e);
 		if (!error)
-			request_write(r, 0, data, len);
+			packet_deliver(r, 0, data, len);
 		r->at = len;
 		if (hdr->flags & WIRE_SYNC)
 			peer_queue_control(r, WIRE_ACK);
@@ -285,7 +283,7 @@ void eager_more_arrived(struct peer *p, const struct wire_hdr *hdr, const void *
 	}
 	switch (p->inflow) {
 	case INFLOW_REQUEST:
-		request_write(p->inflow_request, p->inflow_at, payload, hdr->len);
+		packet_deliver(p->inflow_request, p->inflow_at, payload, hdr->len);
 		p->inflow_request->at += hdr->len;
 		break;
 	case INFLOW_UNEXPECTED:
@@ -322,7 +320,7 @@ void eager_receive(struct ibvx *ep, struct request *r, struct umsg *u, int error
 	if (u->lost && !error)
 		error = -ENOMEM;
 	if (!error && u->at)
-		request_write(r, 0, u->payload, u->at);
+		packet_deliver(r, 0, u->payload, u->at);
 	r->at = u->at;
 	if (!whole && p->state != PEER_OPEN) {
 		error = error ? error : p->fail_code ? p->fail_code : -EPIPE;

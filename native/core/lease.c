@@ -29,7 +29,7 @@ bool lease_possible(const struct request *r)
 {
 	const struct peer *p = r->peer;
 
-	return r->pinnable && r->pin && !pin_zero_copy(r) && lease_ops(p) && !p->no_get && !p->ep->oversubscribed &&
+	return pin_is_attended(r) && lease_ops(p) && !p->no_get && !p->ep->oversubscribed &&
 	       lease_pays(p, request_total(r));
 }
 
@@ -101,28 +101,28 @@ int64_t lease_push(struct ibvx *ep, struct request *r, const char *at)
 
 void lease_note(struct request *r, const void *desc, size_t bytes)
 {
-	if (!r->pin) /* its thread is gone: the lease is revoked in time */
+	if (!r->buffer.pin) /* its thread is gone: the lease is revoked in time */
 		return;
-	memcpy(r->pin->lease, desc, WIRE_LEASE_BYTES);
-	r->pin->lease_bytes = bytes;
+	memcpy(r->buffer.pin->lease, desc, WIRE_LEASE_BYTES);
+	r->buffer.pin->lease_bytes = bytes;
 	pin_call_owner(r);
 }
 
 void lease_forget(struct request *r)
 {
-	if (r->pin)
-		r->pin->lease_bytes = 0;
+	if (r->buffer.pin)
+		r->buffer.pin->lease_bytes = 0;
 }
 
 int64_t lease_pull(struct ibvx *ep, struct request *r, char *at)
 {
-	struct ibvx_pin *pin = r->pin;
+	struct ibvx_pin *pin = r->buffer.pin;
 	size_t bytes = pin->lease_bytes;
 	struct peer *p = r->peer;
 	uint64_t desc[2];
 	int rc;
 
-	if (bytes == 0 || r->bounce_at != r->bounce_end)
+	if (bytes == 0 || buffer_has_bounced(&r->buffer))
 		return 0; /* earlier bytes first */
 	pin->lease_bytes = 0;
 	memcpy(desc, pin->lease, sizeof(desc));

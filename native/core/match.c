@@ -138,13 +138,11 @@ static bool match_fits(const struct request *r, int rank, int context, int tag)
 static struct request *direct_recv_to_request(struct ibvx *ep)
 {
 	struct direct_recv *d = ep->direct;
-	struct request *r = receive_new(ep, d->buf, d->source, d->tag, d->context);
+	struct request *r = receive_new(ep, &d->args);
 
 	if (!r)
 		return NULL;
 	r->blocking = true;
-	r->want = d->want;
-	r->want_mask = d->want_mask;
 	d->request = r;
 	ep->direct = NULL;
 	return r;
@@ -155,7 +153,7 @@ struct request *match_arrival(struct ibvx *ep, struct peer *p, int context, int 
 	struct match_node *best = NULL;
 
 	if (ep->direct) /* and nothing posted */
-		return direct_recv_matches(ep->direct, p->rank, context, tag) ? direct_recv_to_request(ep) : NULL;
+		return direct_recv_matches(&ep->direct->args, p->rank, context, tag) ? direct_recv_to_request(ep) : NULL;
 	if (!list_empty(&ep->run)) { /* and nothing in the tables */
 		struct request *r = LIST_ITEM(ep->run.next, struct request, link);
 
@@ -187,14 +185,7 @@ int envelope_accept_slow(struct request *r, const struct envelope *e)
 {
 	if ((e->user ^ r->want) & r->want_mask)
 		return -EPROTOTYPE;
-	if ((r->split ? e->head : e->head + e->body) > r->capacity)
-		return -EMSGSIZE;
-	if (r->split && e->body > 0) {
-		r->base[1] = malloc(e->body);
-		if (!r->base[1])
-			return -ENOMEM;
-	}
-	return 0;
+	return buffer_accept(&r->buffer);
 }
 
 /* An unexpected message with room for `room` bytes of payload. Without memory for the payload the

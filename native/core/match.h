@@ -17,44 +17,52 @@ struct envelope {
 	uint32_t id; /* the sender's request */
 };
 
+/* The arguments of a receive. */
+struct recv_args {
+	const struct ibvx_rbuf *buf;
+	bool pinnable;              /* the memory is a pin's; buf->base is not used */
+	int source, tag, context;
+	uint64_t want, want_mask;   /* as of a request */
+};
+
 /* Direct receive: a blocking receive whose thread polls before it posts anything (PROTOCOL.md
  * section 2).  A short message is copied straight to buf, without a request. */
 struct direct_recv {
-	const struct ibvx_rbuf *buf;
-	int source, tag, context;
-	uint64_t want, want_mask;   /* as of a request */
-	bool done;                  /* the message is in buf, and this is its status */
+	struct recv_args args;        /* neither pinnable nor with a layout */
+	bool done;                    /* the message is in buf, and this is its status */
 	struct ibvx_status status;
-	struct request *request;    /* the message needs more than a copy: this request has matched it, and may be complete */
+	struct request *request;      /* the message needs more than a copy: this request has matched it, and may be complete */
 };
 
-static inline bool direct_recv_matches(const struct direct_recv *d, int rank, int context, int tag)
+static inline bool direct_recv_matches(const struct recv_args *a, int rank, int context, int tag)
 {
-	return d->context == context && (d->source == rank || d->source == IBVX_ANY_SOURCE) &&
-	       (d->tag == tag || d->tag == IBVX_ANY_TAG);
+	return a->context == context && (a->source == rank || a->source == IBVX_ANY_SOURCE) &&
+	       (a->tag == tag || a->tag == IBVX_ANY_TAG);
 }
 
 /* It matches, and a copy is all that it needs. */
-static inline bool direct_recv_fits(const struct direct_recv *d, int rank, const struct wire_hdr *hdr)
+static inline bool direct_recv_fits(const struct recv_args *a, int rank, const struct wire_hdr *hdr)
 {
-	return direct_recv_matches(d, rank, hdr->msg.context, hdr->msg.tag) && hdr->len <= d->buf->capacity_bytes &&
-	       !(hdr->flags & WIRE_SYNC) && !((hdr->msg.user ^ d->want) & d->want_mask) &&
-	       !(d->buf->split && hdr->msg.body_bytes);
+	return direct_recv_matches(a, rank, hdr->msg.context, hdr->msg.tag) && hdr->len <= a->buf->capacity_bytes &&
+	       !(hdr->flags & WIRE_SYNC) && !((hdr->msg.user ^ a->want) & a->want_mask) &&
+	       !(a->buf->split && hdr->msg.body_bytes);
 }
 
 /* A fresh receive, or NULL with the text set. The arguments have been checked. */
-static inline struct request *receive_new(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context)
+static inline struct request *receive_new(struct ibvx *ep, const struct recv_args *a)
 {
 	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
 
 	if (!r)
 		return NULL;
-	r->base[0] = buf->base;
-	r->capacity = buf->capacity_bytes;
-	r->split = buf->split;
-	r->context = context;
-	r->source = source;
-	r->tag = tag;
+	buffer_init_receive(&r->buffer, a->buf);
+	if (a->pinnable)
+		buffer_set_pinnable(&r->buffer, NULL);
+	r->context = a->context;
+	r->source = a->source;
+	r->tag = a->tag;
+	r->want = a->want;
+	r->want_mask = a->want_mask;
 	return r;
 }
 
@@ -89,11 +97,10 @@ static inline int envelope_accept(struct request *r, struct peer *p, const struc
 	r->tag = e->tag;
 	r->user = e->user;
 	r->remote = e->id;
-	r->bytes[0] = e->head;
-	r->bytes[1] = e->body;
-	if (r->split || r->want_mask)
+	buffer_set_bytes(&r->buffer, e->head, e->body);
+	if (buffer_is_split(&r->buffer) || r->want_mask)
 		return envelope_accept_slow(r, e);
-	return e->head + e->body > r->capacity ? -EMSGSIZE : 0;
+	return e->head + e->body > r->buffer.capacity ? -EMSGSIZE : 0;
 }
 
 #endif

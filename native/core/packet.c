@@ -16,7 +16,7 @@ void packet_msg_header(struct wire_hdr *hdr, enum wire_kind kind, size_t len, co
 		.context = r->context,
 		.tag = r->tag,
 		.user = r->user,
-		.body_bytes = kind == WIRE_EAGER ? (uint32_t)r->bytes[1] : 0,
+		.body_bytes = kind == WIRE_EAGER ? (uint32_t)r->buffer.bytes[1] : 0,
 		.id = request_wire_id(r),
 	};
 	if (r->timed && kind != WIRE_EAGER) {
@@ -39,13 +39,12 @@ size_t packet_piece_bytes(const struct peer *p, size_t total)
 	return piece < p->payload_max ? piece : p->payload_max;
 }
 
-/* Room for a piece of r. Without its memory (heap.h) there is nothing to put there: its owner is called. */
 int packet_reserve(struct request *r, size_t len, struct transport_slot *slot)
 {
 	struct peer *p = r->peer;
 	int rc = p->transport->ops->reserve(p->transport, p->rank, len, slot);
 
-	if (rc < 0 || !r->pinnable || pin_address(r))
+	if (rc < 0 || buffer_is_readable(&r->buffer))
 		return rc;
 	p->transport->ops->discard(p->transport, p->rank, slot);
 	return pin_want(r);
@@ -68,10 +67,19 @@ int packet_send_piece(struct request *r, enum wire_kind kind)
 	slot.hdr->flags = 0;
 	slot.hdr->len = (uint32_t)len;
 	slot.hdr->ctl = (struct wire_ctl){.id = r->remote, .from = request_wire_id(r), .offset = r->at};
-	request_read(r, r->at, slot.payload, len);
+	buffer_read(&r->buffer, r->at, slot.payload, len);
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	r->at += len;
 	return 0;
+}
+
+void packet_deliver(struct request *r, uint64_t at, const void *from, size_t len)
+{
+	buffer_write(&r->buffer, at, from, len);
+	if (buffer_has_bounced(&r->buffer)) {
+		r->peer->ep->bounced_bytes += len;
+		pin_call_owner(r);
+	}
 }
 
 /* Reads struct wire_long; false: the peer was broken. */

@@ -23,6 +23,17 @@ int packet_reserve(struct request *r, size_t len, struct transport_slot *slot);
 /* Sends the next piece of r, as DATA or EAGER_MORE.  0, or as packet_reserve(). */
 int packet_send_piece(struct request *r, enum wire_kind kind);
 
+/* Copies [at, at + len) of a message to the buffer of r, the receive that has matched it.  The owner of
+ * pinnable memory that is not pinned now is called. */
+void packet_deliver(struct request *r, uint64_t at, const void *from, size_t len);
+
+/* packet_deliver() of a whole short message. */
+static inline void packet_deliver_short(struct request *r, const void *from, size_t len)
+{
+	if (!buffer_write_short(&r->buffer, from, len))
+		packet_deliver(r, 0, from, len);
+}
+
 /* Reads the envelope of an EAGER_FIRST or RTS.  False: the peer broke the protocol. */
 bool packet_read_long(struct peer *p, const struct wire_hdr *hdr, const void *payload, struct envelope *e);
 

@@ -187,7 +187,7 @@ static int peer_flush_streams(struct peer *p, int *sent)
 
 	while (!list_empty(&p->streams) && *sent < PEER_FLUSH_MAX) {
 		struct request *r = LIST_ITEM(p->streams.next, struct request, link);
-		int rc = r == absent || (lent && pin_zero_copy(r)) ? PIN_ABSENT : r->emit(r);
+		int rc = r == absent || (lent && pin_is_zero_copy(r)) ? PIN_ABSENT : r->emit(r);
 
 		if (r == absent || (rc < 0 && rc != PIN_ABSENT))
 			return rc;
@@ -195,7 +195,7 @@ static int peer_flush_streams(struct peer *p, int *sent)
 			absent = NULL;
 			(*sent)++;
 		} else {
-			lent = lent || pin_zero_copy(r);
+			lent = lent || pin_is_zero_copy(r);
 			absent = absent ? absent : r;
 		}
 		if (r->state == REQ_STREAMING) { /* next one's turn */

@@ -2,39 +2,31 @@
 #include "core/pin.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "core/waiter.h"
 
-void pin_set_address(struct request *r, void *at)
-{
-	r->base[0] = at;
-	if (r->kind == REQ_SEND)
-		r->base[1] = at ? (char *)at + r->bytes[0] : NULL;
-}
-
 void pin_drop(struct ibvx *ep, struct request *r)
 {
-	if (!pin_zero_copy(r))
+	if (!pin_is_zero_copy(r))
 		return;
-	list_remove(&r->wanting);
-	r->pin->next = ep->dropped;
-	ep->dropped = r->pin;
-	r->pin = NULL;
+	list_remove(&r->buffer.wanting);
+	r->buffer.pin->next = ep->dropped;
+	ep->dropped = r->buffer.pin;
+	r->buffer.pin = NULL;
 }
 
 static void pin_end(struct ibvx_pin *dropped)
 {
 	while (dropped) {
-		struct ibvx_pin *heap = dropped;
+		struct ibvx_pin *pin = dropped;
 
-		dropped = heap->next;
-		heap->drop(heap);
+		dropped = pin->next;
+		pin->drop(pin);
 	}
 }
 
-void pin_unlock(struct ibvx *ep)
+void pin_unlock_drop(struct ibvx *ep)
 {
 	struct ibvx_pin *dropped = ep->dropped;
 
@@ -49,23 +41,24 @@ void pin_close(struct ibvx *ep)
 	ep->dropped = NULL;
 }
 
-/* Who is to serve r comes. */
 void pin_call(struct request *r)
 {
 	if (r->waiter)
 		waiter_call(r->peer->ep, r->waiter);
-	else if (pin_zero_copy(r))
+	else if (pin_is_zero_copy(r))
 		waiter_call_any(r->peer->ep);
 }
 
 void pin_call_owner(struct request *r)
 {
-	if (!r->pin || r->pin->wanted)
+	struct ibvx_pin *pin = buffer_is_pinnable(&r->buffer) ? r->buffer.pin : NULL;
+
+	if (!pin || pin->wanted)
 		return;
-	r->pin->wanted = true;
-	if (pin_zero_copy(r))
-		list_append(&r->peer->ep->wanting, &r->wanting);
-	if (!r->served) /* else who serves it looks again */
+	pin->wanted = true;
+	if (pin_is_zero_copy(r))
+		list_append(&r->peer->ep->wanting, &r->buffer.wanting);
+	if (!r->served) /* else the thread that serves it looks again */
 		pin_call(r);
 }
 
@@ -75,31 +68,22 @@ int pin_want(struct request *r)
 	return PIN_ABSENT;
 }
 
-char *pin_bounce(struct request *r)
+void pin_attend(struct request *r, struct ibvx_pin *pin)
 {
-	if (!r->bounce)
-		r->bounce = malloc(request_total(r));
-	return r->bounce;
+	if (buffer_is_pinnable(&r->buffer) && !pin_is_zero_copy(r))
+		r->buffer.pin = pin;
 }
 
-void pin_write(struct request *r, uint64_t at, const void *from, size_t len)
+void *pin_take_rest(struct request *r, struct ibvx_pin *pin)
 {
-	struct ibvx *ep = r->peer->ep;
+	size_t at, bytes;
+	char *bounce;
 
-	if (len == 0)
-		return;
-	if (r->base[0] && r->bounce_at == r->bounce_end) {
-		memcpy(r->base[0] + at, from, len);
-		r->bounce_at = at + len;
-		r->bounce_end = at + len;
-		return;
-	}
-	if (!pin_bounce(r)) {
-		r->lost = true;
-		return;
-	}
-	memcpy(r->bounce + at, from, len);
-	r->bounce_end = at + len;
-	ep->bounced_bytes += len;
-	pin_call_owner(r);
+	bounce = buffer_take_bounce(&r->buffer, &at, &bytes);
+	if (!pin)
+		return bounce;
+	pin->bounce = bounce;
+	pin->rest_at = at;
+	pin->rest_bytes = bytes;
+	return NULL;
 }

@@ -2,10 +2,12 @@
 #ifndef IBVX_CORE_PIN_H
 #define IBVX_CORE_PIN_H
 /*
- * pin: requests whose memory must be pinned to have an address (ibvx_pin.h; PROTOCOL.md section 10).
+ * pin: requests whose buffer is pinnable memory (buffer.h, ibvx_pin.h; PROTOCOL.md section 10): who pins
+ * it, and how that thread is called.
  *
- * The memory of such a request is in reach (pin_address() is not NULL) only while the thread that waits for it has its
- * region open *and* holds the core's lock.  Whoever else has something for it stages it, or leaves it, and wakes that thread.
+ * Such memory has an address only while its owner has pinned it *and* holds the core's lock.  The owner is
+ * the thread that waits for the request; of a zero-copy send it is any thread of the embedding layer that is
+ * inside the library.  Other threads bounce what arrives, leave what is to be sent, and call the owner.
  * The caller holds the lock.
  */
 #include <errno.h>
@@ -13,59 +15,51 @@
 #include "core/core.h"
 #include "ibvx_pin.h"
 
-static inline char *pin_address(const struct request *r)
+/* A zero-copy send: any thread of the layer may pin its memory (ibvx_pin.drop). */
+static inline bool pin_is_zero_copy(const struct request *r)
 {
-	return r->base[0];
+	return buffer_is_pinnable(&r->buffer) && r->buffer.pin && r->buffer.pin->drop;
 }
 
-/* From here on r's memory moves. */
-static inline void pin_mark(struct request *r)
+/* The owner of pinnable memory waits for this request and no other. */
+static inline bool pin_is_attended(const struct request *r)
 {
-	r->pinnable = true;
-	list_init(&r->wanting);
+	return buffer_is_pinnable(&r->buffer) && r->buffer.pin && !r->buffer.pin->drop;
 }
 
-/* Any thread of the layer above may open regions of r's memory (ibvx_heap.drop). */
-static inline bool pin_zero_copy(const struct request *r)
-{
-	return r->pinnable && r->pin && r->pin->drop;
-}
-
-/* The request is no more: if its memory was lent, its end will be told (pin_unlock). */
+/* The request is gone: if it was a zero-copy send, pin_unlock() will give its memory back. */
 void pin_drop(struct ibvx *ep, struct request *r);
 
-/* core_unlock(), and ends what was lent. The calls of ibvx_pin.h do that. */
-void pin_unlock(struct ibvx *ep);
-
-/* The endpoint is being freed, its requests are gone. No lock. */
+/* Gives back the memory of zero-copy sends that have ended.  close: of an endpoint that is being freed, no lock. */
+void pin_unlock_drop(struct ibvx *ep);
 void pin_close(struct ibvx *ep);
 
-/* What a send returns whose memory is out of reach though there is room for it: only this one waits, not the peer. */
-#define PIN_ABSENT (-EINPROGRESS)
-
-/* There is room for a piece of r, a send whose memory is out of reach: its owner is to come. PIN_ABSENT */
-int pin_want(struct request *r);
-
-/* Wakes the thread that is to serve r. */
-void pin_call(struct request *r);
-
-/* There is something to do for the thread that waits for r, or for any of the layer above if r's memory is lent. */
-void pin_call_owner(struct request *r);
-
-/* Brings what has arrived for r (a receive) to its memory, or to the stage. */
-void pin_write(struct request *r, uint64_t at, const void *from, size_t len);
-
-/* A get or a put has filled the stage of r, if r has one. */
-static inline void pin_filled(struct request *r)
+/* core_unlock() of calls that may complete a zero-copy send. */
+static inline void pin_unlock(struct ibvx *ep)
 {
-	if (r->pinnable)
-		r->bounce_end = request_total(r);
+	if (ep->dropped)
+		pin_unlock_drop(ep);
+	else
+		core_unlock(ep);
 }
 
-/* The stage of a receive that has matched; NULL: no memory. */
-char *pin_bounce(struct request *r);
+/* What a send returns whose memory cannot be read now though there is room for it: only this one waits, not the peer. */
+#define PIN_ABSENT (-EINPROGRESS)
 
-/* In reach from here on, at this address; or no longer (NULL). */
-void pin_set_address(struct request *r, void *at);
+/* There is room for a piece of r, a send whose memory cannot be read now: calls its owner. PIN_ABSENT */
+int pin_want(struct request *r);
+
+/* Wakes the owner of r. */
+void pin_call(struct request *r);
+
+/* The owner of r has something to do: wakes it unless it knows. */
+void pin_call_owner(struct request *r);
+
+/* The thread that waits for r becomes its owner with this pin, or (NULL) no longer is.  Nothing unless r is pinnable and
+ * no zero-copy send. */
+void pin_attend(struct request *r, struct ibvx_pin *pin);
+
+/* What of r, complete, pinnable, without error, is still in the bounce buffer: to *pin, or as the return value if pin is NULL (free()). */
+void *pin_take_rest(struct request *r, struct ibvx_pin *pin);
 
 #endif

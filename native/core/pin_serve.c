@@ -2,7 +2,6 @@
 #include "core/pin_serve.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "core/complete.h"
@@ -41,25 +40,19 @@ static void pin_push(struct request *r)
 		peer_set_error(p, rc);
 }
 
-/* What is staged goes to r's memory first; then what has arrived may go straight there. */
+/* What has bounced goes to r's memory first; then what arrives may go straight there. */
 static void pin_pull(struct ibvx *ep, struct request *r)
 {
-	size_t left = (size_t)(r->bounce_end - r->bounce_at);
+	uint64_t end = r->at + PIN_BYTES;
 
-	if (left == 0) {
-		uint64_t end = r->at + PIN_BYTES;
-
-		for (int n = 0; n < PIN_PACKETS && r->at < end && r->state != REQ_DONE; n++) {
-			if (progress_poll(ep, 1) == 0)
-				break;
-		}
+	if (buffer_settle(&r->buffer, PIN_BYTES)) {
+		r->buffer.pin->wanted = buffer_has_bounced(&r->buffer) || r->buffer.pin->lease_bytes;
 		return;
 	}
-	if (left > PIN_BYTES)
-		left = PIN_BYTES;
-	memcpy(r->base[0] + r->bounce_at, r->bounce + r->bounce_at, left);
-	r->bounce_at += left;
-	r->pin->wanted = r->bounce_at < r->bounce_end || r->pin->lease_bytes;
+	for (int n = 0; n < PIN_PACKETS && r->at < end && r->state != REQ_DONE; n++) {
+		if (progress_poll(ep, 1) == 0)
+			break;
+	}
 }
 
 void pin_count(struct ibvx *ep, int64_t ns)
@@ -71,14 +64,14 @@ void pin_count(struct ibvx *ep, int64_t ns)
 
 bool pin_serve(struct ibvx *ep, struct request *r)
 {
-	struct ibvx_pin *pin = r->pin;
+	struct ibvx_pin *pin = r->buffer.pin;
 	bool leased = false;
 	int64_t begin_ns;
 	void *at;
 
 	r->served = true;
 	pin->wanted = false;
-	list_remove(&r->wanting);
+	list_remove(&r->buffer.wanting);
 	ep->users++; /* an abort waits for us */
 	core_unlock(ep);
 	at = pin->enter(pin);
@@ -87,12 +80,12 @@ bool pin_serve(struct ibvx *ep, struct request *r)
 	if (at) { /* else the turn is an ordinary one: what has come is staged, what is to go calls again if there is room */
 		leased = r->kind == REQ_SEND ? rendezvous_push(ep, r, at) : rendezvous_pull(ep, r, at);
 		if (!leased) {
-			pin_set_address(r, at);
+			buffer_set_address(&r->buffer, at);
 			if (r->kind == REQ_SEND)
 				pin_push(r);
 			else
 				pin_pull(ep, r);
-			pin_set_address(r, NULL);
+			buffer_set_address(&r->buffer, NULL);
 		}
 		pin_count(ep, clock_now_ns() - begin_ns);
 		core_unlock(ep);
@@ -116,7 +109,7 @@ bool pin_serve(struct ibvx *ep, struct request *r)
 static struct request *pin_next_zero_copy(struct ibvx *ep)
 {
 	for (struct list *l = ep->wanting.next; l != &ep->wanting; l = l->next) {
-		struct request *r = LIST_ITEM(l, struct request, wanting);
+		struct request *r = LIST_ITEM(l, struct request, buffer.wanting);
 
 		if (!r->served)
 			return r;
@@ -139,7 +132,7 @@ bool pin_turn(struct ibvx *ep, struct waiter *w)
 {
 	struct request *r = w->moving, *lent = NULL;
 
-	if (r && (r->state == REQ_DONE || r->served || !(r->pin->wanted || (r->kind == REQ_RECV && core_ready(ep)))))
+	if (r && (r->state == REQ_DONE || r->served || !(r->buffer.pin->wanted || (r->kind == REQ_RECV && core_ready(ep)))))
 		r = NULL;
 	if (!list_empty(&ep->wanting))
 		lent = pin_next_zero_copy(ep);

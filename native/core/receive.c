@@ -57,7 +57,7 @@ static bool direct_recv_allowed(const struct ibvx *ep, int source)
 
 void direct_recv_poll(struct ibvx *ep, struct direct_recv *d)
 {
-	for (int looks = 1; direct_recv_allowed(ep, d->source); looks++) {
+	for (int looks = 1; direct_recv_allowed(ep, d->args.source); looks++) {
 		int events;
 
 		ep->direct = d;
@@ -109,7 +109,7 @@ void receive_discard(struct ibvx *ep, struct umsg *u)
 	r->detached = true;
 	r->context = u->context;
 	r->source = u->peer->rank;
-	r->capacity = 0;
+	r->buffer.capacity = 0;
 	receive_extracted(ep, r, u);
 }
 
@@ -127,9 +127,7 @@ void receive_free_all(struct ibvx *ep)
 		if (!r)
 			continue;
 		free(r->message);
-		free(r->bounce);
 		pin_drop(ep, r);
-		if (r->kind == REQ_RECV && r->split && !r->consumed)
-			free(r->base[1]);
+		buffer_fini(&r->buffer);
 	}
 }

@@ -12,17 +12,6 @@
 #include "core/match.h"
 #include "core/packet.h"
 #include "core/peer.h"
-#include "core/pin.h"
-
-/* The memory that a get fills or a put is to fill: head and body. */
-static void *rma_piece(const struct request *r, int i)
-{
-	char *base = r->pinnable ? r->bounce : r->base[0];
-
-	if (i == 0)
-		return base;
-	return r->split ? r->base[1] : base ? base + r->bytes[0] : NULL;
-}
 
 /* The way that r took, if it is the one that its sender offered. */
 static void received_timed(struct request *r)
@@ -50,15 +39,16 @@ static int cts_emit(struct request *r)
 {
 	struct peer *p = r->peer;
 	const struct transport_ops *ops = p->transport->ops;
-	const void *base[2] = {rma_piece(r, 0), rma_piece(r, 1)};
+	void *base[2];
 	struct transport_slot slot;
 	int rkey_bytes = 0;
 	int rc = ops->reserve(p->transport, p->rank, r->scheme == RNDV_PUT ? WIRE_RMA_MAX : 0, &slot);
 
 	if (rc < 0)
 		return rc;
-	if (r->scheme == RNDV_PUT)
-		rkey_bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_PUT, base, r->bytes, slot.payload);
+	if (r->scheme == RNDV_PUT && buffer_rma_target(&r->buffer, base))
+		rkey_bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_PUT,
+					    (const void **)base, r->buffer.bytes, slot.payload);
 	r->rkey_packed = rkey_bytes > 0;
 	if (r->scheme == RNDV_PUT && !r->rkey_packed)
 		r->scheme = RNDV_PIPELINE;
@@ -95,15 +85,16 @@ static int get_start(struct request *r, const struct rndv_offer *offer)
 {
 	struct peer *p = r->peer;
 	struct transport_rma get;
+	void *base[2];
 	int rc;
 
-	if (r->pinnable && !pin_bounce(r))
-		return -ENOMEM;
+	if (!buffer_rma_target(&r->buffer, base))
+		return -ENOTSUP;
 	get = (struct transport_rma){
 		.cookie = request_handle(r),
 		.desc = offer->rest,
 		.desc_bytes = offer->rkey_bytes,
-		.local = {{rma_piece(r, 0), r->bytes[0]}, {rma_piece(r, 1), r->bytes[1]}},
+		.local = {{base[0], r->buffer.bytes[0]}, {base[1], r->buffer.bytes[1]}},
 	};
 	request_set_state(r, REQ_GETTING);
 	rc = p->transport->ops->get(p->transport, p->rank, &get);
@@ -130,7 +121,7 @@ static int pipeline_start(struct request *r, const struct rndv_offer *offer)
 {
 	cts_send(r); /* while the sender acts on it: */
 	if (offer->first_bytes)
-		request_write(r, 0, offer->rest, offer->first_bytes);
+		packet_deliver(r, 0, offer->rest, offer->first_bytes);
 	return 0;
 }
 
@@ -138,7 +129,7 @@ static int pipeline_progress(struct request *r, const struct wire_hdr *hdr, cons
 {
 	if (hdr->kind != WIRE_DATA || hdr->ctl.offset != r->at || hdr->len > request_total(r) - r->at)
 		return -EPROTO;
-	request_write(r, r->at, payload, hdr->len);
+	packet_deliver(r, r->at, payload, hdr->len);
 	received_to(r, r->at + hdr->len);
 	return 0;
 }
@@ -169,9 +160,8 @@ bool rendezvous_pull(struct ibvx *ep, struct request *r, char *at)
 	int64_t rc = lease_pull(ep, r, at);
 
 	if (rc > 0) {
-		r->bounce_at = r->at + (uint64_t)rc;
-		r->bounce_end = r->bounce_at;
-		received_to(r, r->bounce_at);
+		buffer_written(&r->buffer, r->at + (uint64_t)rc);
+		received_to(r, r->at + (uint64_t)rc);
 	} else if (rc < 0 && r->state == REQ_FILLING) { /* again, as a pipeline */
 		r->scheme = RNDV_PIPELINE;
 		cts_send(r);
@@ -191,8 +181,10 @@ static bool put_possible(const struct request *r, const struct rndv_offer *offer
 
 static int put_start(struct request *r, const struct rndv_offer *offer)
 {
+	void *base[2];
+
 	(void)offer;
-	return r->pinnable && !pin_bounce(r) ? -ENOMEM : cts_send(r);
+	return buffer_rma_target(&r->buffer, base) ? cts_send(r) : -ENOTSUP;
 }
 
 /* DONE, or DATA if the sender could not put. */
@@ -202,7 +194,7 @@ static int put_progress(struct request *r, const struct wire_hdr *hdr, const voi
 		return pipeline_progress(r, hdr, payload);
 	if (hdr->kind != WIRE_DONE || !r->rkey_packed || r->at != 0)
 		return -EPROTO;
-	pin_filled(r);
+	buffer_filled(&r->buffer);
 	received_to(r, request_total(r));
 	return 0;
 }
@@ -316,7 +308,7 @@ void rendezvous_on_get(void *core, int rank, uint64_t cookie, int err)
 		return;
 	if (err == 0) {
 		p->bytes_in += request_total(r);
-		pin_filled(r);
+		buffer_filled(&r->buffer);
 		received_timed(r);
 		peer_queue_control(r, WIRE_FIN);
 		complete_request(ep, r, 0);

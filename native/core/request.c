@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "core/pin.h"
 
 #define BIT(s) (1u << (s))
 
@@ -77,41 +75,4 @@ struct request *request_find_wire(const struct request_table *t, uint32_t id)
 	struct request *r = request_at(t, id & (REQUEST_SLOTS_MAX - 1));
 
 	return r && (r->generation & 0xff) == id >> 24 ? r : NULL;
-}
-
-void request_read(const struct request *r, uint64_t at, void *to, size_t len)
-{
-	size_t first;
-
-	if (at >= r->bytes[0]) {
-		if (len)
-			memcpy(to, r->base[1] + (at - r->bytes[0]), len);
-		return;
-	}
-	first = r->bytes[0] - at < len ? r->bytes[0] - at : len;
-	memcpy(to, r->base[0] + at, first);
-	if (len > first)
-		memcpy((char *)to + first, r->base[1], len - first);
-}
-
-void request_write(struct request *r, uint64_t at, const void *from, size_t len)
-{
-	size_t first;
-
-	if (r->pinnable) {
-		pin_write(r, at, from, len);
-		return;
-	}
-	if (!r->split || at + len <= r->bytes[0]) {
-		if (len)
-			memcpy(r->base[0] + at, from, len);
-		return;
-	}
-	if (at >= r->bytes[0]) {
-		memcpy(r->base[1] + (at - r->bytes[0]), from, len);
-		return;
-	}
-	first = r->bytes[0] - at;
-	memcpy(r->base[0] + at, from, first);
-	memcpy(r->base[1], (const char *)from + first, len - first);
 }

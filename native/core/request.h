@@ -27,12 +27,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "core/buffer.h"
 #include "core/list.h"
 #include "core/match_table.h"
 #include "ibvx.h"
 #include "wire.h"
 
-struct ibvx_pin;
 struct peer;
 struct umsg;
 struct waiter;
@@ -75,33 +75,24 @@ struct request {
 	bool background;   /* counted in background_count: the progress thread continues it */
 	bool consumed;     /* the owner has its status, but a control packet is still owed */
 	bool rkey_packed;  /* the peer may have access to the memory: release the rkey */
-	bool split;        /* receive: the body goes to memory of ours */
-	bool pinnable;         /* the memory moves, or there is none: base is NULL but inside a region (heap.h) */
-	bool lost;         /* receive: there was no memory for the stage */
 	uint8_t way;       /* send: enum cost_way */
 	bool offered_get;  /* receive: the RTS offered a get or a lease */
 	bool timed;        /* send: the receiver is to measure it; receive: is being measured (cost.h) */
 	uint8_t scheme;    /* enum rndv_scheme, once a rendezvous has matched */
-	bool served;       /* heap: a thread is opening a region of it, or has one open: the slot stays */
+	bool served;       /* pinnable: a thread is pinning it, or has pinned it: the slot stays */
 	uint8_t pending_control;      /* enum wire_kind of the control packet that this request pending_control, or 0 */
 
 	/* what peer_flush() calls while r is in a queue of its peer: sends its next packet. 0, or a negative errno */
 	int (*emit)(struct request *r);
 	struct peer *peer; /* send: destination; receive: once matched, the sender */
 	struct waiter *waiter;
-	/* the memory: send: two segments; receive: segment 0 (and 1 if split) */
-	char *base[2];
-	size_t bytes[2];   /* send: lengths; receive: once matched, both lengths as sent */
+	struct buffer buffer;
 	uint64_t at;       /* bytes moved so far */
 	int64_t start_ns;  /* receive: when the sender started it, if timed */
 	uint64_t user;
 	uint64_t want, want_mask; /* receive: bits of the user word that must be equal */
 	struct umsg *message; /* REQ_MESSAGE */
-	struct ibvx_pin *pin; /* heap: of the thread that waits, or lent; or NULL */
-	char *bounce;       /* what arrived outside of a region, or the copy that a send reads; freed with the slot */
-	uint64_t bounce_at, bounce_end; /* receive: the part of the stage that is not in its place yet */
 
-	size_t capacity;   /* receive */
 	int32_t context;
 	int32_t source;    /* receive: as asked for, may be a wildcard */
 	int32_t tag;       /* receive: as asked for until matched */
@@ -109,7 +100,6 @@ struct request {
 
 	struct list link;  /* in one of the peer's queues: sends, controls, streams */
 	struct list finished; /* in the endpoint's list for peek */
-	struct list wanting; /* heap: in the endpoint's list, if the place is lent and somebody is to serve it */
 	struct request *next_free;
 	struct match_node node;
 };
@@ -153,9 +143,6 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->detached = false;
 	r->consumed = false;
 	r->rkey_packed = false;
-	r->split = false;
-	r->pinnable = false;
-	r->lost = false;
 	r->background = false;
 	r->scheme = 0;
 	r->way = COST_WAY_UNDECIDED;
@@ -165,34 +152,31 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->pending_control = 0;
 	r->peer = NULL;
 	r->waiter = NULL;
-	r->base[0] = NULL;
-	r->base[1] = NULL;
-	r->bytes[0] = 0;
-	r->bytes[1] = 0;
 	r->at = 0;
 	r->user = 0;
 	r->want = 0;
 	r->want_mask = 0;
 	r->message = NULL;
-	r->pin = NULL;
-	r->bounce = NULL;
-	r->bounce_at = 0;
-	r->bounce_end = 0;
+	r->buffer.kind = BUFFER_CONTIGUOUS;
+	r->buffer.lost = false;
+	r->buffer.base[0] = NULL;
+	r->buffer.base[1] = NULL;
+	r->buffer.bytes[0] = 0;
+	r->buffer.bytes[1] = 0;
+	r->buffer.bounce = NULL;
+	r->buffer.bounce_at = 0;
+	r->buffer.bounce_end = 0;
 	list_init(&r->link);
 	list_init(&r->finished);
 	r->node.next = NULL;
 	return r;
 }
 
-/* Gives the slot back; every handle and wire id of it becomes stale. */
+/* Gives the slot back; every handle and wire id of it becomes stale.  Its buffer has been released. */
 static inline void request_put(struct request_table *t, struct request *r)
 {
 	list_drop(&r->link);
 	list_drop(&r->finished);
-	if (r->bounce) {
-		free(r->bounce);
-		r->bounce = NULL;
-	}
 	r->state = REQ_FREE;
 	r->generation = (r->generation + 1) & 0x7fffffffu;
 	r->generation += r->generation == 0;
@@ -249,13 +233,8 @@ struct request *request_find_wire(const struct request_table *t, uint32_t id);
 
 static inline size_t request_total(const struct request *r)
 {
-	return r->bytes[0] + r->bytes[1];
+	return buffer_bytes(&r->buffer);
 }
-
-/* Copies len bytes at stream position `at` (head, then body) out of a send's memory. */
-void request_read(const struct request *r, uint64_t at, void *to, size_t len);
-/* ... into a receive's memory. A receive that is not split has its head and body one after the other. */
-void request_write(struct request *r, uint64_t at, const void *from, size_t len);
 
 const char *request_state_name(enum req_state s);
 

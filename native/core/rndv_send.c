@@ -27,7 +27,7 @@ static size_t announce_first_bytes(const struct request *r)
 	size_t total = request_total(r);
 	size_t first = packet_piece_bytes(p, total) - sizeof(struct wire_long);
 
-	if (first >= total || (r->pinnable && (!r->pin || pin_zero_copy(r))) || announce_leases(r) || r->way == COST_GET ||
+	if (first >= total || (buffer_is_pinnable(&r->buffer) && !pin_is_attended(r)) || announce_leases(r) || r->way == COST_GET ||
 	    !flow_allows_eager(p, first) || (ops->prefers_put && ops->prefers_put(p->transport, p->rank, total)))
 		return 0;
 	return first;
@@ -38,11 +38,12 @@ static size_t announce_rkey(struct request *r, void *rkey)
 {
 	struct peer *p = r->peer;
 	const struct transport_ops *ops = p->transport->ops;
-	const void *base[2] = {r->base[0], r->base[1]};
+	void *base[2];
 	int bytes = 0;
 
-	if (ops->pack_rkey && request_total(r) > 0 && !r->pinnable && r->way != COST_RING)
-		bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_GET, base, r->bytes, rkey);
+	if (ops->pack_rkey && request_total(r) > 0 && r->way != COST_RING && buffer_rma_source(&r->buffer, base))
+		bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_GET, (const void **)base,
+				       r->buffer.bytes, rkey);
 	r->rkey_packed = bytes > 0;
 	return bytes > 0 ? (size_t)bytes : 0; /* without one it is a pipeline */
 }
@@ -50,7 +51,7 @@ static size_t announce_rkey(struct request *r, void *rkey)
 int rendezvous_announce(struct request *r)
 {
 	struct peer *p = r->peer;
-	struct wire_long lng = {r->bytes[0], r->bytes[1]};
+	struct wire_long lng = {r->buffer.bytes[0], r->buffer.bytes[1]};
 	size_t first = announce_first_bytes(r), rkey_bytes;
 	struct transport_slot slot;
 	char *rest;
@@ -70,7 +71,7 @@ int rendezvous_announce(struct request *r)
 	slot.hdr->flags |= (uint8_t)((rkey_bytes ? WIRE_RMA : 0) | (announce_leases(r) ? WIRE_LEASE : 0));
 	memcpy(slot.payload, &lng, sizeof(lng));
 	if (first > 0)
-		request_read(r, 0, rest, first);
+		buffer_read(&r->buffer, 0, rest, first);
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	r->at = first;
 	p->credit -= (int64_t)flow_cost(first);
@@ -138,13 +139,17 @@ static int put_start(struct request *r, const void *rkey, size_t rkey_bytes)
 	struct peer *p = r->peer;
 	const struct transport_ops *ops = p->transport->ops;
 	struct wire_hdr done = {.kind = WIRE_DONE, .ctl = {.id = r->remote, .from = request_wire_id(r)}};
-	struct transport_rma put = {
+	struct transport_rma put;
+	void *base[2];
+
+	if (!buffer_rma_source(&r->buffer, base))
+		return -ENOTSUP;
+	put = (struct transport_rma){
 		.cookie = request_handle(r),
 		.desc = rkey,
 		.desc_bytes = rkey_bytes,
-		.local = {{r->base[0], r->bytes[0]}, {r->base[1], r->bytes[1]}},
+		.local = {{base[0], r->buffer.bytes[0]}, {base[1], r->buffer.bytes[1]}},
 	};
-
 	return ops->put ? ops->put(p->transport, p->rank, &put, &done) : -ENOSYS;
 }
 
@@ -164,7 +169,7 @@ void rendezvous_cts_arrived(struct peer *p, const struct wire_hdr *hdr, const vo
 	}
 	r->remote = hdr->ctl.from;
 	r->scheme = hdr->flags & WIRE_LEASE && lease_possible(r) ? RNDV_LEASED_GET : RNDV_PIPELINE;
-	if (hdr->flags & WIRE_RMA && !r->pinnable) {
+	if (hdr->flags & WIRE_RMA) {
 		request_set_state(r, REQ_PUTTING);
 		if (put_start(r, payload, hdr->len) == 0) {
 			p->puts++;

@@ -21,6 +21,7 @@ static void op_free(struct operation *op)
 {
 	free(op->memory[0]);
 	free(op->memory[1]);
+	spread_fini(&op->spread);
 	free(op);
 }
 
@@ -62,7 +63,7 @@ static struct operation *send_prepare(struct actor *a, struct ibvx_sbuf *buf)
 		op->memory[i] = memory_get(a, op->m.bytes[i]);
 		pattern_fill(a->cfg, op->m.user, i ? op->m.bytes[0] : 0, op->memory[i], op->m.bytes[i]);
 	}
-	*buf = (struct ibvx_sbuf){ op->memory[0], op->m.bytes[0], op->memory[1], op->m.bytes[1], op->m.user };
+	*buf = (struct ibvx_sbuf){ op->memory[0], op->m.bytes[0], op->memory[1], op->m.bytes[1], op->m.user, NULL };
 	return op;
 }
 
@@ -81,6 +82,10 @@ static void send_ended(struct actor *a, struct operation *op, int err, const str
 	if (s && (s->source != op->m.dst || s->tag != op->m.tag || s->context != op->m.context || s->error))
 		traffic_fail(a->cfg, "rank %d: send %llx: status says rank %d tag %d context %d error %d", a->rank,
 			     (unsigned long long)op->m.user, s->source, s->tag, s->context, s->error);
+	if (op->spread.base) {
+		memset(op->memory[1], 0xdd, op->m.bytes[1]);
+		spread_take(a, &op->spread, op->memory[1], op->m.bytes[1]);
+	}
 	for (int i = 0; i < 2; i++)
 		if (!pattern_holds(a->cfg, op->m.user, i ? op->m.bytes[0] : 0, op->memory[i], op->m.bytes[i]))
 			traffic_fail(a->cfg, "rank %d: send %llx: its memory was changed", a->rank,
@@ -100,10 +105,8 @@ void op_start_send(struct actor *a)
 		err = op_copied_send(a, op);
 	else if (ibvx_pin_lends(a->ep, op->m.dst, 0) && rng_percent(&a->rng, 30))
 		err = op_lent_send(a, op);
-	else if (op->m.sync)
-		err = ibvx_issend(a->ep, &buf, op->m.dst, op->m.tag, op->m.context, &op->req);
 	else
-		err = ibvx_isend(a->ep, &buf, op->m.dst, op->m.tag, op->m.context, &op->req);
+		err = op_spread_isend(a, op, &buf);
 	memset(&buf, 0xdd, sizeof(buf)); /* it was copied */
 	if (err)
 		traffic_fail(a->cfg, "rank %d: isend to rank %d: %s (%s)", a->rank, op->m.dst, strerror(-err),
@@ -116,11 +119,13 @@ void op_start_send(struct actor *a)
 	if (err || op->req != IBVX_REQ_NULL)
 		traffic_fail(a->cfg, "rank %d: request_free: %d, handle %llx", a->rank, err,
 			     (unsigned long long)op->req);
-	a->kept = realloc(a->kept, (a->kept_count + 2) * sizeof(*a->kept));
+	a->kept = realloc(a->kept, (a->kept_count + 3) * sizeof(*a->kept));
 	if (!a->kept)
 		traffic_fail(a->cfg, "no memory");
 	a->kept[a->kept_count++] = op->memory[0];
 	a->kept[a->kept_count++] = op->memory[1];
+	a->kept[a->kept_count++] = op->spread.base;
+	free(op->spread.order);
 	free(op);
 }
 
@@ -133,10 +138,8 @@ void op_blocking_send(struct actor *a)
 	atomic_store(&a->doing, op->m.sync ? "ssend" : "send");
 	if (rng_percent(&a->rng, 50))
 		err = op_moving_send(a, op);
-	else if (op->m.sync)
-		err = ibvx_ssend(a->ep, &buf, op->m.dst, op->m.tag, op->m.context);
 	else
-		err = ibvx_send(a->ep, &buf, op->m.dst, op->m.tag, op->m.context);
+		err = op_spread_send(a, op, &buf);
 	send_ended(a, op, err, NULL);
 }
 
@@ -166,7 +169,12 @@ static void receive_prepare(struct actor *a, struct operation *op, struct ibvx_r
 		memset(op->memory[0], CANARY, CANARY_MAX);
 		memset(op->memory[0] + op->capacity - CANARY_MAX, CANARY, CANARY_MAX);
 	}
-	*buf = (struct ibvx_rbuf){ op->memory[0], op->capacity, op->split };
+	*buf = (struct ibvx_rbuf){ op->memory[0], op->capacity, op->split, NULL };
+	if (!op->pinnable && !op->split && spread_draw(a, op->capacity)) {
+		spread_init(a, &op->spread, op->capacity);
+		buf->base = spread_base(&op->spread);
+		buf->layout = op->spread.layout;
+	}
 }
 
 static void check_status(struct actor *a, const struct ibvx_status *s, int source, int tag, struct message *m)
@@ -242,6 +250,8 @@ static void receive_ended(struct actor *a, struct operation *op, int err, const 
 		traffic_fail(a->cfg, "rank %d: probe said %llx, the receive got %llx", a->rank,
 			     (unsigned long long)op->probed_user, (unsigned long long)s->user);
 	needed = m.bytes[0] + (op->split ? 0 : m.bytes[1]);
+	if (op->spread.base)
+		spread_take(a, &op->spread, op->memory[0], err ? 0 : needed);
 	if (needed > op->capacity || err)
 		check_truncated(a, op, needed > op->capacity ? err : 0, s);
 	else
@@ -281,6 +291,8 @@ void op_start_receive(struct actor *a, int source, int tag, const uint64_t *expe
 								  op->capacity, 0, 0, NULL }, &op->req);
 	else
 		err = ibvx_irecv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &op->req);
+	ibvx_layout_free(op->spread.layout); /* the request keeps it */
+	op->spread.layout = NULL;
 	if (err)
 		traffic_fail(a->cfg, "rank %d: irecv: %s (%s)", a->rank, strerror(-err), ibvx_error());
 	op_add(a, op);

@@ -83,11 +83,23 @@ struct inbox {
 	atomic_uchar *seen;    /* [lane][src][seq] */
 };
 
+/* Memory that a layout describes (operation_layout.c); base == NULL: none. */
+struct spread {
+	struct ibvx_layout *layout;
+	char *base;
+	size_t total;        /* bytes of a message that it holds, at most */
+	size_t memory_bytes; /* and with what lies between them */
+	size_t block, stride;
+	size_t *order;       /* segments: where they lie */
+	bool backwards;      /* callbacks */
+};
+
 struct operation {
 	bool send;
 	ibvx_req req;
 	struct message m;     /* send */
 	char *memory[2];      /* send: segments; receive: [0] */
+	struct spread spread; /* send: what the body is read from; receive: what is written in place of memory[0] */
 	int source, tag;      /* receive */
 	size_t capacity;
 	bool split, cancelled, probed;
@@ -134,7 +146,23 @@ void op_waitany(struct actor *a);
 void op_peek(struct actor *a);
 void op_cancel(struct actor *a, unsigned i, bool must);
 
-/* operation_heap.c: the same calls with memory that moves; what the call returned. */
+/* operation_layout.c */
+/* A random layout for up to `total` bytes. */
+void spread_init(struct actor *a, struct spread *s, size_t total);
+/* What ibvx_sbuf.body or ibvx_rbuf.base is to be. */
+void *spread_base(const struct spread *s);
+/* Fills in a message. */
+void spread_put(struct spread *s, const char *message, size_t bytes);
+/* Takes a message out, and checks that nothing else was written. */
+void spread_take(struct actor *a, struct spread *s, char *message, size_t bytes);
+void spread_fini(struct spread *s);
+/* Is a buffer of so many bytes to have a layout?  Large ones seldom: they are looked at byte by byte. */
+bool spread_draw(struct actor *a, size_t bytes);
+/* Sends whose body may have one; what the call returned. */
+int op_spread_isend(struct actor *a, struct operation *op, struct ibvx_sbuf *buf);
+int op_spread_send(struct actor *a, struct operation *op, struct ibvx_sbuf *buf);
+
+/* operation_pinned.c: the same calls with memory that moves; what the call returned. */
 int op_copied_send(struct actor *a, struct operation *op);
 int op_lent_send(struct actor *a, struct operation *op);
 int op_moving_send(struct actor *a, struct operation *op);
