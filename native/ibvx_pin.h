@@ -2,14 +2,15 @@
 #ifndef IBVX_PIN_H
 #define IBVX_PIN_H
 /*
- * ibvx_heap: messages from and to memory that moves, for embedding layers with a moving collector.  Not exported.
+ * ibvx_pin: messages from and to pinnable memory, for the JNI layer.  Not exported.
  *
- * Such memory has an address only inside a *region*, which the layer opens and closes: while one is open the collector waits.
- * So the library opens one only when a piece can be moved there and then, by the thread that waits for the message
- * itself, and closes it when that piece has been copied.  It waits for a peer in between only if that waits, too, for this message: 50 us until
- * it comes, 2 ms (lease_us) until it has copied (window.h).  What arrives while no region is open goes to memory of the library first, the *stage*.
+ * Pinnable memory, such as a Java array, has an address only while the layer above has pinned it; meanwhile its collector
+ * waits.  The library pins only when a piece can be moved at once, on the thread that waits for the message
+ * itself, and unpins when that piece has been copied.  It waits for a peer in between only if the peer's thread waits for this
+ * message, too: 50 us until it claims the lease, lease_us (2 ms) until it has copied (core/lease.h).  What arrives while the memory is
+ * not pinned goes to a bounce buffer of the library.
  *
- * A non-blocking send can *lend* its memory: then whatever thread is inside the library opens the regions.
+ * The memory of a zero-copy send is pinned by whatever thread of the layer is inside the library.
  *
  * Rules as in ibvx.h, and the same codes and texts; also
  *   -EPROTOTYPE  the message's user word is not what the receive wants: the message is consumed
@@ -19,30 +20,30 @@
 
 #include "ibvx.h"
 
-/* The memory of one blocking call, or of a send that lends it.  The layer fills the first part. */
+/* The memory of one blocking call, or of a zero-copy send.  The layer fills the first part. */
 struct ibvx_pin {
-	/* Opens a region; the address of the memory's first byte, or NULL: not now. Called without locks, on the thread that
+	/* Pins the memory; the address of its first byte, or NULL: not now.  Called without locks, on the thread that
 	 * called the operation; until leave() only copies happen, and the core's lock is taken and released. */
-	void *(*enter)(struct ibvx_pin *heap);
-	void (*leave)(struct ibvx_pin *heap, void *at);
-	/* Lent memory: any thread that calls the library may open regions, one at a time.  This ends it, once: the library opens no more.
-	 * Called without locks, by some later call or when the endpoint is freed.  NULL: of one blocking call. */
-	void (*drop)(struct ibvx_pin *heap);
+	void *(*enter)(struct ibvx_pin *pin);
+	void (*leave)(struct ibvx_pin *pin, void *at);
+	/* Zero-copy send: any thread that calls the library may pin, one at a time.  This ends it, once: the library pins no more.
+	 * Called without locks, by a later call or when the endpoint is freed.  NULL: the memory of one blocking call. */
+	void (*drop)(struct ibvx_pin *pin);
 
 	/* The library's. */
 	bool wanted;
 	struct ibvx_pin *next;
-	/* A receive: so many bytes may be taken from the sender's memory, this describes them.  A send: so many are offered, and not answered yet. */
+	/* Receive: so many bytes are leased by the sender, lease describes them. */
 	size_t lease_bytes;
 	uint64_t lease[2];
-	/* After a receive: what has still to be brought to its place: rest_bytes from stage + rest_at to the place's
-	 * rest_at.  The layer does that and frees the stage (NULL allowed). */
+	/* After a receive: what the layer has still to copy: rest_bytes from bounce + rest_at to the memory's
+	 * rest_at.  It then frees the bounce buffer (NULL allowed). */
 	char *bounce;
 	size_t rest_at, rest_bytes;
 };
 
-/* What a receive asks for, and where it puts it:
- * base: ordinary memory; else the stage, and with a heap straight to that where possible. */
+/* What a receive asks for, and where it writes.  base: ordinary memory.  NULL: the bounce buffer, and with a pin directly to
+ * its memory where possible. */
 struct ibvx_want {
 	int source, tag, context;
 	size_t capacity_bytes;
@@ -50,16 +51,16 @@ struct ibvx_want {
 	void *base;
 };
 
-/* A blocking send from a heap; buf has lengths only, the body lies behind the head. */
-int ibvx_pin_send(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-		   bool sync);
+/* A blocking send; buf has lengths only, the body lies behind the head. */
+int ibvx_pin_send(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+		  bool sync);
 
-/* Is it worth while, and safe, to lend the memory of a non-blocking send of so many bytes? Not if an adapter or one cross-memory
- * copy moves them, nor if there is a progress thread, which is not the layer's and opens no regions: then send a copy. */
+/* Is a zero-copy send of so many bytes worth while?  Not if an adapter or one cross-memory copy carries them: then send a
+ * copy. */
 bool ibvx_pin_lends(struct ibvx *ep, int dest, size_t bytes);
 
-/* A send from lent memory (heap->drop is set), as ibvx_pin_send(). heap is the library's, also after an error. */
-int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+/* A zero-copy send (pin->drop is set), as ibvx_pin_send().  *pin is the library's, also after an error. */
+int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context,
 		    bool sync, ibvx_req *req);
 
 /* A send of a private copy: `copy` is from malloc(), holds all that buf names, and is the library's to free, also after
@@ -67,16 +68,16 @@ int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_sbu
 int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
 			 ibvx_req *req);
 
-/* Receives.  heap == NULL: all stays in the stage, which status->body hands over (free it with ibvx_free()). */
-int ibvx_pin_recv(struct ibvx *ep, struct ibvx_pin *heap, const struct ibvx_want *want, struct ibvx_status *status);
+/* Receives.  pin == NULL: all stays in the bounce buffer, which status->body hands over (free it with ibvx_free()). */
+int ibvx_pin_recv(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_want *want, struct ibvx_status *status);
 int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req);
 /* The handle is gone, whatever is returned; so is the message. source, tag and context are the message's. */
-int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *heap, const struct ibvx_want *want,
+int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, const struct ibvx_want *want,
 		    struct ibvx_status *status);
 
-/* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base heap says where the data goes. */
-int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *heap, struct ibvx_status *status);
-int ibvx_pin_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *heap, struct ibvx_status *status);
+/* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base, pin says where the data goes. */
+int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status);
+int ibvx_pin_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status);
 
 /* As ibvx_waitany(), but the request found is not consumed. */
 int ibvx_pin_any(struct ibvx *ep, int count, const ibvx_req reqs[]);

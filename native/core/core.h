@@ -137,7 +137,7 @@ struct waiter {
 	bool wants_message;      /* probe: signal at any unexpected arrival */
 	bool away;               /* it waits for a window, not for the bell or its signal */
 	bool zero_copy_next;          /* whose turn it is: that of lent memory, not of moving */
-	struct request *moving;  /* waits for this one, whose memory moves (heap.h); else NULL */
+	struct request *moving;  /* waits for this one, whose memory it pins (pin.h); else NULL */
 };
 
 struct ibvx {
