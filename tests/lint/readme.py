@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The C example of README.md compiles without a warning, and says hello on two ranks.
+"""The C examples of README.md compile without a warning, and the program says hello on two ranks.
 
 usage: readme.py ROOT BUILD LIBRARY CC...
 """
@@ -21,8 +21,8 @@ def run(command, **more):
 def main(root, build, library, cc):
     with open(os.path.join(root, "README.md"), encoding="utf-8") as f:
         blocks = re.findall(r"^```c\n(.*?)^```$", f.read(), re.M | re.S)
-    if len(blocks) != 1:
-        print("README.md has %d C examples, expected 1" % len(blocks))
+    if len(blocks) != 2:
+        print("README.md has %d C examples, expected a program and a fragment" % len(blocks))
         return 1
     folder = os.path.dirname(os.path.abspath(library))
     with tempfile.TemporaryDirectory() as work:
@@ -32,6 +32,10 @@ def main(root, build, library, cc):
         built = run(cc + ["-Wall", "-Wextra", "-Werror", "-I", os.path.join(root, "native"), source, "-o", program,
                           "-L", folder, "-libvdev", "-Wl,-rpath," + folder])
         if built.returncode:
+            return 1
+        with open(source, "w", encoding="utf-8") as f:
+            f.write("#include <ibvx.h>\nvoid fragment(struct ibvx *ep);\nvoid fragment(struct ibvx *ep)\n{\n%s}\n" % blocks[1])
+        if run(cc + ["-Wall", "-Wextra", "-Werror", "-I", os.path.join(root, "native"), "-c", source, "-o", program + ".o"]).returncode:
             return 1
         job = run([os.path.join(root, "scripts", "ibvrun"), "-np", "2", "--exec", program, "{rank}", "{conf}"],
                   env=dict(os.environ, IBVDEV_BUILD=build), timeout=60)
