@@ -11,7 +11,7 @@
 
 #include "ibvx.h"
 
-#define JOB_RANKS_MAX 8
+#define JOB_RANKS_MAX 16
 #define JOB_SETTINGS_MAX 8
 
 struct job {

@@ -4,7 +4,7 @@
 /*
  * ring: one direction between two ranks, single producer, single consumer, lock-free.
  *
- *   page 0      what the consumer has freed (line 0), whether the producer lacks room (line 1), the producer's lease (line 2)
+ *   page 0      what the consumer has freed (line 0), whether the producer lacks room and whether the consumer polls (line 1), the producer's lease (line 2)
  *   slots       one cache line each: a packet's header and up to RING_INLINE bytes of payload
  *   data        longer payloads, in whole cache lines, contiguous
  *
@@ -39,6 +39,8 @@ struct ring_control {
 	_Atomic uint64_t data_freed;
 	_Alignas(RING_LINE) _Atomic uint32_t starved;     /* set by the producer: wake me when there is room; cleared
 							   * by the consumer that does */
+	_Atomic uint32_t unpolled;                        /* set by the consumer: announce the next packet; cleared by the
+							   * producer that does */
 	_Alignas(RING_LINE) _Atomic uint32_t lease;       /* shm_lease.c */
 };
 static_assert(sizeof(struct ring_control) <= RING_PAGE, "the control lines fit in their page");
@@ -177,6 +179,13 @@ static inline bool ring_take_starved(_Atomic uint32_t *starved)
 	       atomic_exchange_explicit(starved, 0, memory_order_relaxed);
 }
 
+/* Producer, a full fence after a packet: must it be announced?  Says so once. */
+static inline bool ring_take_unpolled(struct ring_control *control)
+{
+	return atomic_load_explicit(&control->unpolled, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&control->unpolled, 0, memory_order_relaxed);
+}
+
 /* Consumer, without the lock: is a packet there? */
 static inline bool ring_ready(const struct ring *r)
 {
@@ -184,6 +193,17 @@ static inline bool ring_ready(const struct ring *r)
 	struct ring_slot *slot = &r->slots[at & (r->shape.slot_count - 1)];
 
 	return atomic_load_explicit(ring_stamp_of(slot), memory_order_relaxed) == ring_stamp(r, at);
+}
+
+/* Consumer: polls this ring no more until the producer announces a packet.  False: one is there, it goes on polling. */
+static inline bool ring_stop_polling(struct ring *r)
+{
+	atomic_store_explicit(&r->control->unpolled, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with the one before ring_take_unpolled() */
+	if (!ring_ready(r))
+		return true;
+	atomic_store_explicit(&r->control->unpolled, 0, memory_order_relaxed);
+	return false;
 }
 
 #endif

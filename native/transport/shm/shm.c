@@ -232,21 +232,35 @@ static size_t shm_payload_max(const struct transport *t, int peer)
 	return ((const struct shm *)t)->shape.payload_max;
 }
 
-/* flag is a ring's `starved`, or NULL. */
+/* There is something new in our ring to p, which does not poll it. */
+static void shm_announce(struct shm *s, struct shm_peer *p)
+{
+	struct segment_doorbell *door = &s->segment.head->doorbells[p->local];
+
+	atomic_fetch_or(&door->connects[s->me / 64], UINT64_C(1) << s->me % 64);
+	atomic_fetch_add(&door->connect_count, 1);
+	atomic_thread_fence(memory_order_seq_cst); /* before the look whether p sleeps */
+}
+
+/* doorbell is a struct shm_peer, flag a ring's `starved`, or NULL. */
 void shm_wake(struct transport *t, void *doorbell, void *flag, bool urgent)
 {
-	(void)t;
+	struct shm *s = shm_of(t);
+	struct shm_peer *p = doorbell;
+	struct segment_doorbell *door = &s->segment.head->doorbells[p->local];
+
 	if (flag && !ring_take_starved(flag))
 		return;
-	segment_wake(doorbell, TRANSPORT_DOORBELL_POLLER);
+	if (!flag && ring_take_unpolled(p->tx.control))
+		shm_announce(s, p);
+	segment_wake(door, TRANSPORT_DOORBELL_POLLER);
 	if (urgent)
-		segment_wake(doorbell, TRANSPORT_DOORBELL_BACKGROUND);
+		segment_wake(door, TRANSPORT_DOORBELL_BACKGROUND);
 }
 
 /* The first packet to a neighbour: its ring comes into being and its door says so. */
 static int shm_connect(struct shm *s, struct shm_peer *p)
 {
-	struct segment_doorbell *door = &s->segment.head->doorbells[p->local];
 	void *mapping;
 	int rc = segment_allocate(&s->segment, s->me, p->local, 0, ring_data_offset(&s->shape));
 
@@ -256,8 +270,7 @@ static int shm_connect(struct shm *s, struct shm_peer *p)
 		return error_prefix(rc, "connecting to rank %d", p->rank);
 	ring_init(&p->tx, mapping, &s->shape);
 	p->tx_mapping = mapping;
-	atomic_fetch_or(&door->connects[s->me / 64], UINT64_C(1) << s->me % 64);
-	atomic_fetch_add(&door->connect_count, 1);
+	shm_announce(s, p);
 	shm_queue_wakeup(s, p, NULL, false);
 	log_debug(s->env.log, "shm: ring to rank %d", p->rank);
 	return 0;
@@ -380,6 +393,8 @@ static void shm_counters(const struct transport *t, int peer,
 	const struct shm *s = (const struct shm *)t;
 	const struct shm_peer *p;
 
+	if (peer < 0)
+		add(arg, "shm_rings_polled", atomic_load_explicit(&s->rx_count, memory_order_relaxed));
 	if (peer < 0 || s->local_of[peer] < 0)
 		return;
 	p = &s->peers[s->local_of[peer]];

@@ -13,7 +13,39 @@
 /* What one poll copies of a get: about a hundred microseconds of the core's lock at most. */
 #define SHM_GET_PIECE (256u << 10)
 
-/* Neighbours have opened rings to us: map them. */
+/* Rings that carry nothing for so many polls are polled no more, if there are more than a few: the cost of a poll follows
+ * the ranks that talk, not the ranks of the node. */
+#define SHM_IDLE_POLLS 256
+#define SHM_POLLED_MIN 4
+
+static void shm_start_polling(struct shm *s, struct shm_peer *p)
+{
+	uint32_t n = atomic_load_explicit(&s->rx_count, memory_order_relaxed);
+
+	if (p->polled)
+		return;
+	p->polled = true;
+	p->packets_swept = UINT64_MAX; /* not idle yet */
+	atomic_store_explicit(&s->rx[n], p, memory_order_relaxed);
+	atomic_store_explicit(&s->rx_count, n + 1, memory_order_release);
+}
+
+/* A neighbour has opened a ring to us, or sent through one that was not polled. */
+static void shm_accept_from(struct shm *s, struct shm_peer *p)
+{
+	if (!p->rx_mapping) {
+		void *mapping;
+
+		if (segment_map(&s->segment, p->local, s->me, &mapping) < 0) {
+			s->env.sink.on_down(s->env.sink.core, p->rank, -ENOMEM, error_text());
+			return;
+		}
+		ring_init(&p->rx, mapping, &s->shape);
+		p->rx_mapping = mapping;
+	}
+	shm_start_polling(s, p);
+}
+
 static void shm_accept(struct shm *s)
 {
 	struct segment_doorbell *door = &s->segment.head->doorbells[s->me];
@@ -22,22 +54,36 @@ static void shm_accept(struct shm *s)
 	if (count == atomic_load_explicit(&s->connects_seen, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&s->connects_seen, count, memory_order_relaxed);
-	for (uint32_t i = 0; i < s->count; i++) {
-		struct shm_peer *p = &s->peers[i];
-		uint32_t n = atomic_load_explicit(&s->rx_count, memory_order_relaxed);
-		void *mapping;
+	for (uint32_t first = 0; first < s->count; first += 64) {
+		uint64_t bits = atomic_exchange(&door->connects[first / 64], 0);
 
-		if (p->rx_mapping || !(atomic_load(&door->connects[i / 64]) >> i % 64 & 1))
-			continue;
-		if (segment_map(&s->segment, i, s->me, &mapping) < 0) {
-			s->env.sink.on_down(s->env.sink.core, p->rank, -ENOMEM, error_text());
-			continue;
+		for (; bits; bits &= bits - 1) {
+			uint32_t local = first + (uint32_t)__builtin_ctzll(bits);
+
+			if (local < s->count)
+				shm_accept_from(s, &s->peers[local]);
 		}
-		ring_init(&p->rx, mapping, &s->shape);
-		p->rx_mapping = mapping;
-		s->rx[n] = p;
-		atomic_store_explicit(&s->rx_count, n + 1, memory_order_release);
 	}
+}
+
+/* Idle rings leave the list. */
+static void shm_sweep(struct shm *s)
+{
+	uint32_t count = atomic_load_explicit(&s->rx_count, memory_order_relaxed);
+
+	s->polls = 0;
+	for (uint32_t i = count; i-- > 0;) {
+		struct shm_peer *p = atomic_load_explicit(&s->rx[i], memory_order_relaxed);
+		bool idle = p->packets_swept == p->packets_in;
+
+		p->packets_swept = p->packets_in;
+		if (!idle || !ring_stop_polling(&p->rx))
+			continue;
+		p->polled = false;
+		count--;
+		atomic_store_explicit(&s->rx[i], atomic_load_explicit(&s->rx[count], memory_order_relaxed), memory_order_relaxed);
+	}
+	atomic_store_explicit(&s->rx_count, count, memory_order_release);
 }
 
 static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
@@ -97,10 +143,14 @@ static int shm_poll_get(struct shm *s)
 	return 1;
 }
 
-/* Is there something in its ring that can still be delivered? */
-static bool shm_unread(const struct shm_peer *p)
+/* Is there something in its ring that can still be delivered?  A rank that died may not have announced it. */
+static bool shm_unread(struct shm *s, struct shm_peer *p)
 {
-	return p->rx_mapping && !p->corrupt && ring_ready(&p->rx);
+	bool unread = p->rx_mapping && !p->corrupt && ring_ready(&p->rx);
+
+	if (unread)
+		shm_start_polling(s, p);
+	return unread;
 }
 
 /* The neighbour because of whose death p gave up, if that was not noticed yet; else NULL. */
@@ -141,11 +191,11 @@ static int shm_poll_ended(struct shm *s)
 		struct shm_peer *p = &s->peers[i];
 		struct shm_peer *cause;
 
-		if (!p->ended || p->told || shm_unread(p))
+		if (!p->ended || p->told || shm_unread(s, p))
 			continue;
 		cause = shm_cause_of(s, p);
 		if (cause) {
-			if (shm_unread(cause))
+			if (shm_unread(s, cause))
 				continue; /* its last words first */
 			shm_tell_end(s, cause);
 		}
@@ -166,7 +216,9 @@ int shm_poll(struct transport *t, int budget)
 	shm_accept(s);
 	count = atomic_load_explicit(&s->rx_count, memory_order_relaxed);
 	for (uint32_t i = 0; i < count; i++)
-		events += shm_poll_ring(s, s->rx[i], budget);
+		events += shm_poll_ring(s, atomic_load_explicit(&s->rx[i], memory_order_relaxed), budget);
+	if (count > SHM_POLLED_MIN && ++s->polls > SHM_IDLE_POLLS)
+		shm_sweep(s);
 	if (atomic_load_explicit(&s->chores, memory_order_relaxed) > 0) {
 		if (s->gets)
 			events += shm_poll_get(s);
@@ -185,7 +237,9 @@ bool shm_ready(const struct transport *t)
 		return false;
 	count = atomic_load_explicit(&s->rx_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++) {
-		if (ring_ready(&s->rx[i]->rx) && !atomic_load_explicit(&s->rx[i]->corrupt, memory_order_relaxed))
+		const struct shm_peer *p = atomic_load_explicit(&s->rx[i], memory_order_relaxed);
+
+		if (ring_ready(&p->rx) && !atomic_load_explicit(&p->corrupt, memory_order_relaxed))
 			return true;
 	}
 	door = &s->segment.head->doorbells[s->me];

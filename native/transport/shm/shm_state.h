@@ -35,6 +35,8 @@ struct shm_peer {
 	bool ended;            /* its process is gone; what it left in the ring comes first */
 	bool told;             /* the core knows */
 	_Atomic bool corrupt;  /* what it wrote makes no sense: not read any more */
+	bool polled;           /* its ring is in the list of those that each poll looks into */
+	uint64_t packets_swept; /* packets_in when the idle rings were last looked for */
 	void *tx_mapping, *rx_mapping;
 	struct ring tx, rx;
 	uint64_t packets_out, packets_in, full_count, cma_bytes;
@@ -59,8 +61,9 @@ struct shm {
 	uint32_t count, me;     /* local ranks */
 	int *local_of;          /* by rank; -1: on another node */
 	struct shm_peer *peers; /* by local rank */
-	struct shm_peer **rx;   /* those with an incoming ring */
+	_Atomic(struct shm_peer *) *rx; /* those whose incoming ring is polled; read without the lock, too */
 	_Atomic uint32_t rx_count;
+	uint32_t polls;         /* since the idle rings were last looked for */
 	_Atomic uint32_t connects_seen;
 	struct shm_get *gets, **gets_tail;
 	_Atomic int chores;     /* gets and ended peers that poll() must look after */
@@ -77,21 +80,20 @@ void shm_wake(struct transport *t, void *doorbell, void *flag, bool urgent);
 static inline void shm_queue_wakeup(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved, bool urgent)
 {
 	struct transport_wakeups *b = s->env.wakeups;
-	struct segment_doorbell *doorbell = &s->segment.head->doorbells[p->local];
 	struct transport_wakeup *last = b->count ? &b->peer[b->count - 1] : NULL;
 
-	if (last && last->doorbell == doorbell && last->flag == starved) {
+	if (last && last->doorbell == p && last->flag == starved) {
 		last->urgent |= urgent;
 		return;
 	}
 	if (b->count == TRANSPORT_WAKEUPS_MAX) {
 		atomic_thread_fence(memory_order_seq_cst);
-		shm_wake(&s->base, doorbell, starved, urgent);
+		shm_wake(&s->base, p, starved, urgent);
 		return;
 	}
 	last = &b->peer[b->count++];
 	last->owner = &s->base;
-	last->doorbell = doorbell;
+	last->doorbell = p;
 	last->flag = starved;
 	last->urgent = urgent;
 }
