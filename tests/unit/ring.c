@@ -30,6 +30,13 @@ static int setup(void **state)
 	return setup_shape(state, &(struct ring_shape){.slot_count = 16, .data_bytes = 16384, .payload_max = 1024});
 }
 
+static const struct ring_shape grown = {.slot_count = 32, .data_bytes = 16 * RING_SMALL_BYTES, .payload_max = RING_SMALL_BYTES};
+
+static int setup_grown(void **state)
+{
+	return setup_shape(state, &grown);
+}
+
 /* The smallest with long payloads. */
 static int setup_long(void **state)
 {
@@ -184,6 +191,48 @@ static void test_looks_come_in_time(void **state)
 	assert_true(sleeps > 100);
 }
 
+/* A ring that begins small grows while packets are unread: everything comes out as it went in. */
+static void test_grow(void **state)
+{
+	struct pipe *p = *state;
+
+	for (uint32_t before = 0; before < 60; before++) {
+		uint32_t in = 0, out = 0, unread = before % 7;
+		struct ring_slot *slot = NULL;
+		void *payload = NULL;
+
+		memset(p->window, 0, RING_PAGE * 2);
+		ring_init(&p->producer, p->window, &grown);
+		ring_init(&p->consumer, p->window, &grown);
+		ring_limit(&p->producer);
+		ring_limit(&p->consumer);
+		assert_int_equal(p->producer.shape.data_bytes, RING_SMALL_BYTES);
+		for (; in < before; in++) {
+			assert_true(send(p, 1 + in * 611 % 2000, (unsigned char)in));
+			for (; in - out >= unread && out < in; out++)
+				receive(p, 1 + out * 611 % 2000, (unsigned char)out);
+		}
+		assert_true(ring_reserve(&p->producer, 0, &slot, &payload));
+		slot->hdr.len = 0;
+		ring_commit(&p->producer, slot, 0);
+		ring_grow(&p->producer);
+		/* the whole area but the small one is free at once */
+		for (uint32_t i = 0; i < (grown.data_bytes - RING_SMALL_BYTES) / grown.payload_max; i++, in++)
+			assert_true(send(p, grown.payload_max, (unsigned char)in));
+		for (; out < before; out++)
+			receive(p, 1 + out * 611 % 2000, (unsigned char)out);
+		ring_grow_consumer(&p->consumer);
+		ring_free(&p->consumer, 0);
+		for (; out < in + 300; out++) {
+			while (in < out + 5 && send(p, grown.payload_max - in % 3, (unsigned char)in))
+				in++;
+			receive(p, out < before + 15 ? grown.payload_max : grown.payload_max - out % 3, (unsigned char)out);
+			if (in > before + 400)
+				break;
+		}
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -191,6 +240,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long, setup_long, teardown),
 		cmocka_unit_test_setup_teardown(test_starved_survives_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_starved_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_grow, setup_grown, teardown),
 		cmocka_unit_test_setup_teardown(test_looks_come_in_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_looks_come_in_time, setup_long, teardown),
 	};

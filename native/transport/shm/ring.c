@@ -23,12 +23,43 @@ void ring_init(struct ring *r, void *mapping, const struct ring_shape *shape)
 	r->data = (unsigned char *)mapping + ring_data_offset(shape);
 	r->shape = *shape;
 	r->lap_shift = (uint32_t)__builtin_ctz(shape->slot_count);
+	r->ready_max = RING_INLINE;
+}
+
+void ring_limit(struct ring *r)
+{
+	if (r->shape.data_bytes <= RING_SMALL_BYTES)
+		return;
+	r->full = r->shape;
+	r->shape.data_bytes = RING_SMALL_BYTES;
+	if (r->shape.payload_max > RING_SMALL_BYTES / 4)
+		r->shape.payload_max = RING_SMALL_BYTES / 4;
+	r->small = true;
+}
+
+void ring_grow(struct ring *r)
+{
+	r->shape = r->full;
+	r->small = false;
+	r->data_freed = (r->data_at | (r->shape.data_bytes - 1)) + 1;
+	r->data_at = r->data_freed + RING_SMALL_BYTES;
+	r->data_looked = r->data_at;
+}
+
+void ring_grow_consumer(struct ring *r)
+{
+	ring_grow(r);
+	atomic_store_explicit(&r->control->data_freed, r->data_at, memory_order_release);
 }
 
 static void ring_see(struct ring *r)
 {
+	uint64_t data_freed;
+
 	r->slots_freed = atomic_load_explicit(&r->control->slots_freed, memory_order_acquire);
-	r->data_freed = atomic_load_explicit(&r->control->data_freed, memory_order_acquire);
+	data_freed = atomic_load_explicit(&r->control->data_freed, memory_order_acquire);
+	if (data_freed > r->data_freed) /* else it is from before the ring has grown */
+		r->data_freed = data_freed;
 }
 
 bool ring_look(struct ring *r, uint32_t at, uint64_t data_end)

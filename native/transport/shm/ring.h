@@ -27,6 +27,8 @@
  * long payloads keep that distance. */
 #define RING_SKEW (43u * RING_LINE)
 #define RING_LONG 16384u
+/* What the data area of a fresh ring is limited to: a pair of ranks that exchanges short messages only takes no more memory. */
+#define RING_SMALL_BYTES 16384u
 
 struct ring_slot {
 	struct wire_hdr hdr; /* hdr.stamp is accessed atomically */
@@ -61,10 +63,12 @@ struct ring {
 	uint32_t lap_shift;       /* slot_count is 1 << lap_shift */
 	_Atomic uint32_t slot_at; /* next slot; written by its side's lock holder, read by ring_ready */
 	uint64_t data_at;
+	bool small;               /* shape is that of the small data area (ring_limit), full that of the whole */
+	struct ring_shape full;
 	/* producer: what it last saw freed */
 	uint32_t slots_freed;
 	uint64_t data_freed;
-	bool data_ready;          /* producer: the data pages have been allocated */
+	uint32_t ready_max;       /* producer: the largest payload for which there is memory */
 	/* consumer: where it was when it last looked whether the producer starves */
 	uint32_t slots_looked;
 	uint64_t data_looked;
@@ -74,6 +78,14 @@ size_t ring_mapping_bytes(const struct ring_shape *shape);
 /* Offset of the data area in the mapping; not a multiple of the page size. */
 size_t ring_data_offset(const struct ring_shape *shape);
 void ring_init(struct ring *r, void *mapping, const struct ring_shape *shape);
+
+/* Limits a fresh ring to the first RING_SMALL_BYTES of its data area, on both sides, until ring_grow(). */
+void ring_limit(struct ring *r);
+/* From here on the whole data area is used: on both sides behind the same packet, which carries no payload.  Positions jump
+ * to the byte behind the small area, which the producer takes as not freed until the consumer has grown, too. */
+void ring_grow(struct ring *r);
+/* The consumer's: grows, and tells the producer. */
+void ring_grow_consumer(struct ring *r);
 
 /* Where a payload of len bytes that follows position *at begins; advances *at behind it. */
 static inline uint64_t ring_place(const struct ring_shape *s, uint64_t *at, uint32_t len)

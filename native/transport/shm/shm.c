@@ -156,8 +156,10 @@ static int shm_attach(struct transport *t, const struct transport_peer_info *pee
 	}
 	if (rc == 0)
 		rc = segment_map_head(&s->segment, s->count, &s->shape);
-	for (uint32_t i = 0; rc == 0 && i < s->count; i++)
+	for (uint32_t i = 0; rc == 0 && i < s->count; i++) {
+		s->peers[i].doorbell = &s->segment.head->doorbells[i];
 		rc = shm_watch(s, &s->peers[i]);
+	}
 	if (rc == 0)
 		shm_choose_cma(s, peers);
 	return rc;
@@ -233,29 +235,25 @@ static size_t shm_payload_max(const struct transport *t, int peer)
 }
 
 /* There is something new in our ring to p, which does not poll it. */
-static void shm_announce(struct shm *s, struct shm_peer *p)
+static __attribute__((cold)) void shm_announce(struct shm *s, struct shm_peer *p)
 {
-	struct segment_doorbell *door = &s->segment.head->doorbells[p->local];
-
-	atomic_fetch_or(&door->connects[s->me / 64], UINT64_C(1) << s->me % 64);
-	atomic_fetch_add(&door->connect_count, 1);
+	atomic_fetch_or(&p->doorbell->connects[s->me / 64], UINT64_C(1) << s->me % 64);
+	atomic_fetch_add(&p->doorbell->connect_count, 1);
 	atomic_thread_fence(memory_order_seq_cst); /* before the look whether p sleeps */
 }
 
 /* doorbell is a struct shm_peer, flag a ring's `starved`, or NULL. */
 void shm_wake(struct transport *t, void *doorbell, void *flag, bool urgent)
 {
-	struct shm *s = shm_of(t);
 	struct shm_peer *p = doorbell;
-	struct segment_doorbell *door = &s->segment.head->doorbells[p->local];
 
 	if (flag && !ring_take_starved(flag))
 		return;
 	if (!flag && ring_take_unpolled(p->tx.control))
-		shm_announce(s, p);
-	segment_wake(door, TRANSPORT_DOORBELL_POLLER);
+		shm_announce(shm_of(t), p);
+	segment_wake(p->doorbell, TRANSPORT_DOORBELL_POLLER);
 	if (urgent)
-		segment_wake(door, TRANSPORT_DOORBELL_BACKGROUND);
+		segment_wake(p->doorbell, TRANSPORT_DOORBELL_BACKGROUND);
 }
 
 /* The first packet to a neighbour: its ring comes into being and its door says so. */
@@ -269,21 +267,11 @@ static int shm_connect(struct shm *s, struct shm_peer *p)
 	if (rc < 0)
 		return error_prefix(rc, "connecting to rank %d", p->rank);
 	ring_init(&p->tx, mapping, &s->shape);
+	ring_limit(&p->tx);
 	p->tx_mapping = mapping;
 	shm_announce(s, p);
 	shm_queue_wakeup(s, p, NULL, false);
 	log_debug(s->env.log, "shm: ring to rank %d", p->rank);
-	return 0;
-}
-
-/* The ring's data area, with the first payload that needs it. */
-static int shm_prepare_data(struct shm *s, struct shm_peer *p)
-{
-	int rc = segment_allocate(&s->segment, s->me, p->local, ring_data_offset(&s->shape), s->shape.data_bytes);
-
-	if (rc < 0)
-		return error_prefix(rc, "sending to rank %d", p->rank);
-	p->tx.data_ready = true;
 	return 0;
 }
 
@@ -301,21 +289,72 @@ static int shm_full(struct shm *s, struct shm_peer *p)
 	return -EAGAIN;
 }
 
+/* The ring's data area, with the first payload that needs it. */
+static int shm_prepare_data(struct shm *s, struct shm_peer *p)
+{
+	int rc = segment_allocate(&s->segment, s->me, p->local, ring_data_offset(&s->shape), p->tx.shape.data_bytes);
+
+	if (rc < 0)
+		return error_prefix(rc, "sending to rank %d", p->rank);
+	p->tx.ready_max = p->tx.shape.payload_max;
+	return 0;
+}
+
+/* The small data area is full, or too small for a payload of len bytes: the ring goes on with the whole one, behind a packet that says so. */
+static int shm_grow(struct shm *s, struct shm_peer *p)
+{
+	struct ring_slot *line;
+	void *payload;
+	int rc;
+
+	if (!ring_reserve(&p->tx, 0, &line, &payload))
+		return shm_full(s, p);
+	rc = segment_allocate(&s->segment, s->me, p->local, ring_data_offset(&s->shape), p->tx.full.data_bytes);
+	if (rc < 0)
+		return error_prefix(rc, "sending to rank %d", p->rank);
+	line->hdr.kind = WIRE_NONE;
+	line->hdr.flags = 0;
+	line->hdr.len = 0;
+	ring_commit(&p->tx, line, 0);
+	ring_grow(&p->tx);
+	p->tx.ready_max = p->tx.shape.payload_max;
+	shm_queue_wakeup(s, p, NULL, true);
+	return 0;
+}
+
+/* A ring, and memory for a payload of len bytes. */
+static __attribute__((cold)) int shm_prepare(struct shm *s, struct shm_peer *p, size_t len)
+{
+	int rc = p->tx_mapping ? 0 : shm_connect(s, p);
+
+	if (rc == 0 && len > p->tx.shape.payload_max)
+		rc = shm_grow(s, p);
+	if (rc == 0 && len > p->tx.ready_max)
+		rc = shm_prepare_data(s, p);
+	return rc;
+}
+
+static bool shm_prepared(const struct shm_peer *p, size_t len)
+{
+	return p->tx_mapping && len <= p->tx.ready_max;
+}
+
 static int shm_reserve(struct transport *t, int peer, size_t len, struct transport_slot *slot)
 {
 	struct shm *s = shm_of(t);
 	struct shm_peer *p = &s->peers[s->local_of[peer]];
 	struct ring_slot *line;
-	int rc = 0;
+	int rc = shm_prepared(p, len) ? 0 : shm_prepare(s, p, len);
 
-	if (!p->tx_mapping)
-		rc = shm_connect(s, p);
-	if (rc == 0 && len > RING_INLINE && !p->tx.data_ready)
-		rc = shm_prepare_data(s, p);
 	if (rc < 0)
 		return rc;
-	if (!ring_reserve(&p->tx, (uint32_t)len, &line, &slot->payload))
-		return shm_full(s, p);
+	if (!ring_reserve(&p->tx, (uint32_t)len, &line, &slot->payload)) {
+		rc = p->tx.small ? shm_grow(s, p) : shm_full(s, p);
+		if (rc < 0)
+			return rc;
+		if (!ring_reserve(&p->tx, (uint32_t)len, &line, &slot->payload))
+			return shm_full(s, p);
+	}
 	slot->hdr = &line->hdr;
 	slot->private = len;
 	return 0;
@@ -339,15 +378,21 @@ static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, c
 	struct ring_slot *line;
 	void *payload;
 
-	if (!p->tx_mapping || (hdr->len > RING_INLINE && !p->tx.data_ready)) {
-		struct transport_slot first;
-		int rc = shm_reserve(t, peer, hdr->len, &first); /* and leave it: the ring is there now */
+	if (!shm_prepared(p, hdr->len)) {
+		int rc = shm_prepare(s, p, hdr->len);
 
 		if (rc < 0)
 			return rc;
 	}
-	if (!ring_reserve(&p->tx, hdr->len, &line, &payload))
-		return shm_full(s, p);
+	if (!ring_reserve(&p->tx, hdr->len, &line, &payload)) {
+		struct transport_slot slot;
+		int rc = shm_reserve(t, peer, hdr->len, &slot); /* grows the ring if that helps */
+
+		if (rc < 0)
+			return rc;
+		line = (struct ring_slot *)(void *)slot.hdr;
+		payload = slot.payload;
+	}
 	/* all but the stamp */
 	line->hdr.kind = hdr->kind;
 	line->hdr.flags = hdr->flags;

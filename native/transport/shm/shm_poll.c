@@ -41,6 +41,7 @@ static void shm_accept_from(struct shm *s, struct shm_peer *p)
 			return;
 		}
 		ring_init(&p->rx, mapping, &s->shape);
+		ring_limit(&p->rx);
 		p->rx_mapping = mapping;
 	}
 	shm_start_polling(s, p);
@@ -86,6 +87,18 @@ static void shm_sweep(struct shm *s)
 	atomic_store_explicit(&s->rx_count, count, memory_order_release);
 }
 
+/* A packet that is not for the core: the ring grows.  Anything else is nonsense. */
+static __attribute__((cold)) void shm_poll_own(struct shm *s, struct shm_peer *p, const struct wire_hdr *hdr)
+{
+	if (hdr->kind == WIRE_NONE && hdr->len == 0 && p->rx.small) {
+		ring_grow_consumer(&p->rx);
+		ring_free(&p->rx, 0);
+		return;
+	}
+	atomic_store_explicit(&p->corrupt, true, memory_order_relaxed);
+	s->env.sink.on_down(s->env.sink.core, p->rank, -EPROTO, "a ring in shared memory is corrupt");
+}
+
 static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 {
 	const void *payload;
@@ -93,10 +106,9 @@ static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 	int n = 0;
 
 	while (n < budget && !p->corrupt && ring_next(&p->rx, &hdr, &payload)) {
-		if (hdr.len > s->shape.payload_max) {
-			atomic_store_explicit(&p->corrupt, true, memory_order_relaxed);
-			s->env.sink.on_down(s->env.sink.core, p->rank, -EPROTO, "a ring in shared memory is corrupt");
-			return n;
+		if (hdr.len > p->rx.shape.payload_max || hdr.kind == WIRE_NONE) {
+			shm_poll_own(s, p, &hdr);
+			continue;
 		}
 		s->env.sink.on_packet(s->env.sink.core, p->rank, &hdr, payload);
 		ring_free(&p->rx, hdr.len);

@@ -28,6 +28,7 @@ struct shm;
 
 struct shm_peer {
 	struct shm *shm;
+	struct segment_doorbell *doorbell;
 	int rank;
 	uint32_t local;
 	pid_t pid;
