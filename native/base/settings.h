@@ -37,6 +37,7 @@ enum setting {
 	SETTING_VERBS_SLOTS,       /* count: packets that a peer may send ahead */
 	SETTING_VERBS_CHUNK,       /* bytes of a packet, header included */
 	SETTING_VERBS_INLINE,      /* bytes: largest packet that is sent inline; auto */
+	SETTING_VERBS_BUFFER_BYTES, /* bytes for packets on one device */
 	SETTING_VERBS_SRQ,         /* bool: shared receive queue where there is one */
 	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is moved by RDMA */
 	SETTING_VERBS_CONNECT,     /* choice: auto, cm, tcp */

@@ -209,16 +209,36 @@ int ibvx_close(struct ibvx *ep)
 	return 0;
 }
 
-/* Callers may take their memory away as soon as their calls return: from now on nobody writes to it or reads it, neither
- * peers (forget() cuts their moves off) nor we (progress_run). */
+static bool close_is_cut_off(struct ibvx *ep)
+{
+	bool all = true;
+
+	core_lock(ep);
+	for (int i = 0; i < ep->transport_count; i++) {
+		struct transport *t = ep->transports[i];
+
+		all = all && (!t->ops->drained || t->ops->drained(t));
+	}
+	core_unlock(ep);
+	return all;
+}
+
+/* Callers may take their memory away as soon as their calls return: by then nothing writes to it or reads it, neither
+ * peers (forget() cuts their operations off) nor this rank (progress_run). */
 static void close_cut_off(struct ibvx *ep)
 {
+	struct timespec ms = {0, CLOCK_NS_PER_MS};
+
+	core_lock(ep);
 	for (int r = 0; r < ep->size; r++) {
 		struct peer *p = &ep->peers[r];
 
 		if (p->state == PEER_OPEN && p->transport && r != ep->rank)
 			p->transport->ops->forget(p->transport, r);
 	}
+	core_unlock(ep);
+	for (int i = 0; i < CLOSE_ABORT_LOOKS && !close_is_cut_off(ep); i++)
+		nanosleep(&ms, NULL);
 }
 
 /* Is no thread inside a call?  Calls that never block are not counted, but may wait for the lock: it is held for a
@@ -247,8 +267,10 @@ void ibvx_abort(struct ibvx *ep)
 		return;
 	core_lock(ep);
 	ep->closing = true;
-	ep->aborted = true;
+	core_unlock(ep);
 	close_cut_off(ep);
+	core_lock(ep);
+	ep->aborted = true;
 	waiter_signal_all(ep);
 	core_unlock(ep);
 	for (int i = 0; i < CLOSE_ABORT_LOOKS && deserted < CLOSE_DESERTED; i++) {

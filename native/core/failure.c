@@ -17,7 +17,7 @@
 /* Does the end of p (code) end r too? */
 static bool peer_concerns(const struct peer *p, const struct request *r, int code)
 {
-	if (r->state == REQ_DONE || r->state == REQ_FREE)
+	if (r->state == REQ_DONE || r->state == REQ_FREE || r->state == REQ_ENDING)
 		return false;
 	if (code != -EPIPE && p->ep->fault_job)
 		return r->state != REQ_MESSAGE;
@@ -38,6 +38,7 @@ static void peer_end_requests(struct peer *p, int code)
 
 	for (uint32_t i = 0; i < slots; i++) {
 		struct request *r = request_at(&ep->requests, i);
+		int rc;
 
 		if (!r)
 			continue;
@@ -52,7 +53,7 @@ static void peer_end_requests(struct peer *p, int code)
 			continue;
 		if (r->state == REQ_POSTED)
 			match_unpost(ep, r);
-		rendezvous_abort(r);
+		rc = rendezvous_abort(r); /* its memory is known to its own peer's transport, p is only to blame */
 		cost_forget(r);
 		if (r->peer && r->peer->inflow_request == r) {
 			r->peer->inflow = INFLOW_DROP;
@@ -60,10 +61,14 @@ static void peer_end_requests(struct peer *p, int code)
 		}
 		list_remove(&r->link);
 		r->pending_control = 0;
-		complete_release_rkey(r); /* its memory is known to its own peer's transport, p is only to blame */
+		if (rc == -EINPROGRESS)
+			r->rkey_packed = false;
+		complete_release_rkey(r);
 		if (r->kind == REQ_RECV)
 			r->peer = p;
-		complete_request(ep, r, code);
+		r->error = code;
+		if (rc != -EINPROGRESS || !request_set_state(r, REQ_ENDING))
+			complete_request(ep, r, code);
 	}
 }
 

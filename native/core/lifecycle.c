@@ -17,6 +17,8 @@
 #define LIFE_ADDRESS_MAX 2048u
 /* Polls that empty what a rank has left behind before its end is believed. */
 #define LIFE_DRAIN_POLLS 100000
+/* Of these in one holding of the lock. */
+#define LIFE_DRAIN_HOLD 16
 
 struct life_star {
 	struct bootstrap *b;
@@ -65,8 +67,12 @@ int life_settings(struct settings **out, const struct ibvx_config *cfg)
 /* What a rank that has ended sent before still counts: deliver it first. */
 static void life_drain(struct ibvx *ep)
 {
-	for (int i = 0; i < LIFE_DRAIN_POLLS && progress_run(ep) > 0; i++)
-		;
+	for (int i = 1; i < LIFE_DRAIN_POLLS && progress_run(ep) > 0; i++) {
+		if (i % LIFE_DRAIN_HOLD)
+			continue;
+		core_unlock(ep); /* other threads wait for it, perhaps with a collector behind them */
+		core_lock(ep);
+	}
 }
 
 static void life_on_lost(void *arg, int rank, const char *why)

@@ -171,3 +171,19 @@ void monitor_remove(void *monitor, int fd)
 		m->removed = w;
 	}
 }
+
+void monitor_unlock(void *monitor)
+{
+	struct monitor *m = monitor;
+
+	if (m)
+		core_unlock(m->ep);
+}
+
+void monitor_lock(void *monitor)
+{
+	struct monitor *m = monitor;
+
+	if (m)
+		core_lock(m->ep);
+}

@@ -23,4 +23,8 @@ int monitor_add(void *monitor, int fd, void (*fn)(void *arg), void *arg);
 /* No call of fn begins after this returns. Lock held. */
 void monitor_remove(void *monitor, int fd);
 
+/* struct transport_watch's: release and take the core's lock, on the monitor thread or in a call of the core that expects it. */
+void monitor_unlock(void *monitor);
+void monitor_lock(void *monitor);
+
 #endif

@@ -97,8 +97,8 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		.job_id = ep->job_id,
 		.settings = ep->settings,
 		.log = &ep->log,
-		.sink = {ep, dispatch_packet, rendezvous_on_get, rendezvous_on_put, dispatch_down},
-		.watch = {ep->monitor, monitor_add, monitor_remove},
+		.sink = {ep, dispatch_packet, rendezvous_on_get, rendezvous_on_put, rendezvous_on_cancelled, dispatch_down},
+		.watch = {ep->monitor, monitor_add, monitor_remove, monitor_unlock, monitor_lock},
 		.wakeups = &ep->wakeups,
 		.test = cfg->test,
 	};

@@ -49,7 +49,11 @@ static int cts_emit(struct request *r)
 	if (r->scheme == RNDV_PUT && buffer_rma_target(&r->buffer, base))
 		rkey_bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_PUT,
 					    (const void **)base, r->buffer.bytes, slot.payload);
-	r->rkey_packed = rkey_bytes > 0;
+	r->rkey_packed = rkey_bytes > 0 || rkey_bytes == -EAGAIN;
+	if (rkey_bytes == -EAGAIN) {
+		ops->discard(p->transport, p->rank, &slot);
+		return -EAGAIN;
+	}
 	if (r->scheme == RNDV_PUT && !r->rkey_packed)
 		r->scheme = RNDV_PIPELINE;
 	p->pipelines_in += r->scheme == RNDV_PIPELINE;
@@ -102,10 +106,12 @@ static int get_start(struct request *r, const struct rndv_offer *offer)
 	return rc;
 }
 
-static void get_abort(struct request *r)
+/* Also of a send, and of a put's receiver. */
+static int rma_abort(struct request *r)
 {
-	if (r->state == REQ_GETTING)
-		r->peer->transport->ops->cancel(r->peer->transport, r->peer->rank, request_handle(r));
+	if (!r->rkey_packed && r->state != REQ_GETTING && r->state != REQ_PUTTING)
+		return 0;
+	return r->peer->transport->ops->cancel(r->peer->transport, r->peer->rank, request_handle(r));
 }
 
 /* --- pipeline --- */
@@ -200,9 +206,9 @@ static int put_progress(struct request *r, const struct wire_hdr *hdr, const voi
 }
 
 const struct rndv_row rndv_table[RNDV_SCHEME_COUNT] = {
-	[RNDV_GET] = {"get", get_possible, get_start, NULL, get_abort},
+	[RNDV_GET] = {"get", get_possible, get_start, NULL, rma_abort},
 	[RNDV_LEASED_GET] = {"leased get", leased_possible, pipeline_start, leased_progress, NULL},
-	[RNDV_PUT] = {"put", put_possible, put_start, put_progress, NULL},
+	[RNDV_PUT] = {"put", put_possible, put_start, put_progress, rma_abort},
 	[RNDV_PIPELINE] = {"pipeline", pipeline_possible, pipeline_start, pipeline_progress, NULL},
 };
 
@@ -232,12 +238,23 @@ void rendezvous_receive(struct ibvx *ep, struct request *r, int error, const str
 	rendezvous_start(r, RNDV_GET, offer);
 }
 
-void rendezvous_abort(struct request *r)
+int rendezvous_abort(struct request *r)
 {
-	if (r->kind == REQ_RECV && (r->state == REQ_GETTING || r->state == REQ_FILLING) && rndv_table[r->scheme].abort)
-		rndv_table[r->scheme].abort(r);
-	else if (r->state == REQ_PUTTING)
-		r->peer->transport->ops->cancel(r->peer->transport, r->peer->rank, request_handle(r));
+	if (r->kind == REQ_SEND)
+		return rma_abort(r);
+	if ((r->state == REQ_GETTING || r->state == REQ_FILLING) && rndv_table[r->scheme].abort)
+		return rndv_table[r->scheme].abort(r);
+	return 0;
+}
+
+void rendezvous_on_cancelled(void *core, int rank, uint64_t cookie)
+{
+	struct ibvx *ep = core;
+	struct request *r = request_at(&ep->requests, (uint32_t)cookie - 1u);
+
+	(void)rank; /* of a receive in r->peer stands the rank that is to blame */
+	if (r && request_handle(r) == cookie && r->state == REQ_ENDING)
+		complete_request(ep, r, r->error);
 }
 
 void rendezvous_rts_arrived(struct peer *p, const struct wire_hdr *hdr, const void *payload)

@@ -24,8 +24,9 @@ struct rndv_row {
 	int (*start)(struct request *r, const struct rndv_offer *offer);
 	/* A packet (DATA, SEGMENT, DONE) for r. -EPROTO: not a legal one here. */
 	int (*progress)(struct request *r, const struct wire_hdr *hdr, const void *payload);
-	/* r ends early: nothing writes to its memory after the return. NULL: nothing to do. */
-	void (*abort)(struct request *r);
+	/* r ends early. 0: no adapter reaches its memory; -EINPROGRESS: rendezvous_on_cancelled() follows when that is so.
+	 * NULL: none ever does. */
+	int (*abort)(struct request *r);
 };
 extern const struct rndv_row rndv_table[RNDV_SCHEME_COUNT];
 
@@ -43,8 +44,9 @@ void rendezvous_receive(struct ibvx *ep, struct request *r, int error, const str
  * False: there was none. */
 bool rendezvous_pull(struct ibvx *ep, struct request *r, char *at);
 
-/* Either side: r ends early. */
-void rendezvous_abort(struct request *r);
+/* Either side: r ends early.  0, or -EINPROGRESS: an adapter may still reach its memory, and what r->error says becomes of it
+ * when rendezvous_on_cancelled() has come. */
+int rendezvous_abort(struct request *r);
 
 /* Packets that have arrived.  Everything in them is checked; what is wrong breaks the peer. */
 void rendezvous_rts_arrived(struct peer *p, const struct wire_hdr *hdr, const void *payload);
@@ -55,5 +57,6 @@ void rendezvous_piece_arrived(struct peer *p, const struct wire_hdr *hdr, const 
 /* As struct transport_sink has them. */
 void rendezvous_on_get(void *core, int rank, uint64_t cookie, int err);
 void rendezvous_on_put(void *core, int rank, uint64_t cookie, int err);
+void rendezvous_on_cancelled(void *core, int rank, uint64_t cookie);
 
 #endif

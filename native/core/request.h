@@ -17,7 +17,8 @@
  *             POSTED --(get started)--> GETTING -----------------> DONE
  *                                       GETTING --(impossible)--> FILLING
  *   matched probe: MESSAGE -> (as a receive that has just matched)
- *   Every state -> DONE when the peer fails.  DONE -> FREE when consumed.
+ *   Every state -> DONE when the peer fails; -> ENDING -> DONE where an adapter may still reach the memory.
+ *   DONE -> FREE when consumed.
  *
  * The caller of every function here holds the core's lock.
  */
@@ -49,6 +50,7 @@ enum req_state {
 	REQ_FILLING,
 	REQ_GETTING,
 	REQ_MESSAGE,
+	REQ_ENDING,
 	REQ_DONE,
 	REQ_STATE_COUNT
 };

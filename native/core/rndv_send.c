@@ -33,8 +33,8 @@ static size_t announce_first_bytes(const struct request *r)
 	return first;
 }
 
-/* Packs the rkey of r, if a get is to be offered. Its length or 0. */
-static size_t announce_rkey(struct request *r, void *rkey)
+/* Packs the rkey of r, if a get is to be offered. Its length or 0; -EAGAIN: its memory is being registered. */
+static int announce_rkey(struct request *r, void *rkey)
 {
 	struct peer *p = r->peer;
 	const struct transport_ops *ops = p->transport->ops;
@@ -44,18 +44,18 @@ static size_t announce_rkey(struct request *r, void *rkey)
 	if (ops->pack_rkey && request_total(r) > 0 && r->way != COST_RING && buffer_rma_source(&r->buffer, base))
 		bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_GET, (const void **)base,
 				       r->buffer.bytes, rkey);
-	r->rkey_packed = bytes > 0;
-	return bytes > 0 ? (size_t)bytes : 0; /* without one it is a pipeline */
+	r->rkey_packed = bytes > 0 || bytes == -EAGAIN;
+	return r->rkey_packed ? bytes : 0; /* without one it is a pipeline */
 }
 
 int rendezvous_announce(struct request *r)
 {
 	struct peer *p = r->peer;
 	struct wire_long lng = {r->buffer.bytes[0], r->buffer.bytes[1]};
-	size_t first = announce_first_bytes(r), rkey_bytes;
+	size_t first = announce_first_bytes(r);
 	struct transport_slot slot;
+	int rc, rkey_bytes;
 	char *rest;
-	int rc;
 
 	if (first > 0)
 		rc = packet_reserve(r, sizeof(lng) + (first > WIRE_RMA_MAX ? first : WIRE_RMA_MAX), &slot);
@@ -65,9 +65,13 @@ int rendezvous_announce(struct request *r)
 		return rc;
 	rest = (char *)slot.payload + sizeof(lng);
 	rkey_bytes = announce_rkey(r, rest);
+	if (rkey_bytes == -EAGAIN) {
+		p->transport->ops->discard(p->transport, p->rank, &slot);
+		return -EAGAIN;
+	}
 	if (rkey_bytes > 0)
 		first = 0;
-	packet_msg_header(slot.hdr, WIRE_RTS, sizeof(lng) + rkey_bytes + first, r);
+	packet_msg_header(slot.hdr, WIRE_RTS, sizeof(lng) + (size_t)rkey_bytes + first, r);
 	slot.hdr->flags |= (uint8_t)((rkey_bytes ? WIRE_RMA : 0) | (announce_leases(r) ? WIRE_LEASE : 0));
 	memcpy(slot.payload, &lng, sizeof(lng));
 	if (first > 0)

@@ -65,6 +65,8 @@ struct transport_sink {
 	/* The put with this cookie has ended and its memory may be used again: 0, the packet behind it is on its way;
 	 * or -errno (text set): it is not and will not be, the core streams instead. */
 	void (*on_put)(void *core, int peer, uint64_t cookie, int err);
+	/* cancel() answered -EINPROGRESS: no adapter reaches the memory of this cookie any more. */
+	void (*on_cancelled)(void *core, int peer, uint64_t cookie);
 	/* The peer cannot be reached any more.  All that it sent before has been delivered.
 	 * err: -ECONNRESET and the like; -EPIPE: it left in good order.  why names the rank and is copied. */
 	void (*on_down)(void *core, int peer, int err, const char *why);
@@ -77,6 +79,10 @@ struct transport_watch {
 	void *monitor;
 	int (*add)(void *monitor, int fd, void (*fn)(void *arg), void *arg);
 	void (*remove)(void *monitor, int fd);
+	/* Release and take the core's lock.  For slow work (registration, connection set-up), which is never done with the lock held, since a
+	 * thread that holds up a collector may wait for it: from fn, and from buffer_release(). */
+	void (*unlock)(void *monitor);
+	void (*lock)(void *monitor);
 };
 
 /* The words of a doorbell. */
@@ -162,7 +168,7 @@ struct transport_ops {
 	/* NULL allowed, half-open allowed.  Never blocks. */
 	void (*close)(struct transport *t);
 	/* Everything that was committed has reached the peer's memory or its adapter, so that closing
-	 * loses nothing.  NULL: always. */
+	 * loses nothing; and peers that were forgotten are cut off from our memory.  NULL: always. */
 	bool (*drained)(struct transport *t);
 	/* A peer has left in good order, as the bootstrap says: may packets that it sent before still be under way?  Then its
 	 * end follows from poll(), by its BYE or by on_down.  NULL: never, what a peer committed lies here. */
@@ -214,8 +220,9 @@ struct transport_ops {
 
 	/* One-sided moves; NULL where there are none.
 	 * pack_rkey(): describes two pieces of local memory so that peer can get them, or put them there; returns the
-	 * descriptor's length (<= WIRE_RMA_MAX), 0: not for this message, -errno.  What it holds is
-	 * released by release_rkey() with the same cookie. */
+	 * descriptor's length (<= WIRE_RMA_MAX), 0: not for this message, -EAGAIN: the memory is being registered, call again
+	 * after a poll(); another -errno.  What it holds, also after -EAGAIN, is released by release_rkey() with the same cookie, in vain
+	 * if it holds nothing. */
 	int (*pack_rkey)(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
 		      const size_t len[2], void *desc);
 	void (*release_rkey)(struct transport *t, int peer, uint64_t cookie);
@@ -231,8 +238,9 @@ struct transport_ops {
 	/* Starts a put; its end comes through on_put from a later poll().  The packet `behind` (no payload; copied) reaches the peer when all
 	 * bytes are there.  Any error: the core streams instead. */
 	int (*put)(struct transport *t, int peer, const struct transport_rma *put, const struct wire_hdr *behind);
-	/* Forgets a get or put whose request is gone; no upcall follows for the cookie. */
-	void (*cancel)(struct transport *t, int peer, uint64_t cookie);
+	/* The request of a get, a put or an rkey ends early: on_get and on_put do not follow, release_rkey() need not.
+	 * 0: no adapter reaches its memory any more; -EINPROGRESS: on_cancelled follows when that is so. */
+	int (*cancel)(struct transport *t, int peer, uint64_t cookie);
 
 	/* NULL where there are none. */
 	const struct transport_lease *lease;
@@ -245,7 +253,7 @@ struct transport_ops {
 	int (*buffer_release)(struct transport *t, const void *base, size_t bytes);
 
 	/* We close in good order (say goodbye first) / the core has given the peer up / this rank is aborted:
-	 * drop what is queued for it; reserve() may answer any error from now on. The peer's adapter moves nothing of ours any more. */
+	 * drop what is queued for it; reserve() may answer any error from now on. Once drained() is true again the peer's adapter moves nothing of ours any more. */
 	void (*forget)(struct transport *t, int peer);
 
 	/* Appends counters (name, value) of one peer, or of the transport with peer == -1, through add(). */

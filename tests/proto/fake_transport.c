@@ -705,7 +705,7 @@ static int fake_put(struct transport *base, int peer, const struct transport_rma
 	return move_start(base, peer, TRANSPORT_PUT, put, behind);
 }
 
-static void fake_cancel(struct transport *base, int peer, uint64_t cookie)
+static int fake_cancel(struct transport *base, int peer, uint64_t cookie)
 {
 	struct fake *t = fake_of(base);
 	struct get **at;
@@ -721,6 +721,7 @@ static void fake_cancel(struct transport *base, int peer, uint64_t cookie)
 		free(g);
 	}
 	fake_leave(t);
+	return 0;
 }
 
 static void fake_forget(struct transport *base, int peer)

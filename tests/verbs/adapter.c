@@ -13,7 +13,10 @@
 #include "base/error.h"
 
 #define QUEUE_MAX 4096
-#define IDS_MAX 256
+#define IDS_MAX 4096
+#define SRQ_MAX 32768
+#define RMA_MAX 64
+#define HELD_MAX 256
 
 struct queue {
 	struct ibv_wc wc[QUEUE_MAX];
@@ -30,8 +33,8 @@ struct receive {
 	uint32_t len;
 };
 struct receives {
-	struct receive r[QUEUE_MAX];
-	int at, count;
+	struct receive *r; /* [SRQ_MAX], or [QUEUE_MAX] of a queue pair's own */
+	int room, at, count;
 };
 struct fake_srq {
 	struct ibv_srq srq;
@@ -52,10 +55,15 @@ struct fake_qp {
 	enum ibv_qp_state state;
 	bool error;
 	uint32_t room, outstanding, max_inline;
-	struct queue held;
-	bool moving;               /* adapter_faults.hold_moves: this read is under way */
-	struct ibv_send_wr read;
-	struct ibv_sge read_sge;
+	struct {
+		struct ibv_wc wc[HELD_MAX];
+		int count;
+	} held;
+	struct {
+		struct ibv_send_wr wr;
+		struct ibv_sge sge;
+	} rma[RMA_MAX];            /* adapter_faults.hold_rma: under way */
+	int rma_count;
 	struct {
 		uint32_t len;
 		unsigned char bytes[8192];
@@ -77,10 +85,11 @@ struct fake_id {
 	struct fake_qp *qp;
 	struct fake_id *other; /* the end at the other side */
 	uint16_t port, target;
-	bool listening, connected;
+	bool listening, connected, hollow;
 };
 
 struct adapter_faults adapter_faults;
+int (*adapter_hollow)(uint16_t port, void *data);
 unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
 uint64_t adapter_moved;
 
@@ -93,6 +102,7 @@ static struct fake_id *ids[IDS_MAX];
 static struct fake_qp *qps[IDS_MAX];
 static struct fake_mr *mrs;
 static int qp_count, live;
+bool adapter_locked;
 static uint16_t next_port;
 static struct ibv_async_event async_event;
 static bool async_pending;
@@ -121,12 +131,14 @@ static void drain_fd(int fd)
 void adapter_reset(void)
 {
 	adapter_faults = (struct adapter_faults){.max_inline = 220};
+	adapter_hollow = NULL;
 	adapter_inlined = adapter_reads = adapter_writes = adapter_requests = 0;
 	adapter_moved = 0;
 	memset(ids, 0, sizeof(ids));
 	memset(qps, 0, sizeof(qps));
 	qp_count = 0;
 	live = 0;
+	adapter_locked = false;
 	next_port = 100;
 	rails_seen = 0;
 	async_pending = false;
@@ -135,9 +147,20 @@ void adapter_reset(void)
 	drain_fd(context.async_fd);
 }
 
+/* Enters the kernel, and may take its time. */
+static void slow(const char *name)
+{
+	if (!adapter_locked)
+		return;
+	fprintf(stderr, "adapter: %s is called with the core's lock held\n", name);
+	abort();
+}
+
 /* Every creation call asks; true: fail. */
 static bool fails(const char *name)
 {
+	if (strncmp(name, "post_", 5) != 0)
+		slow(name);
 	adapter_faults.calls++;
 	if (adapter_faults.fail_call == 0 || --adapter_faults.fail_call > 0)
 		return false;
@@ -213,7 +236,7 @@ static void fake_freeifaddrs(struct ifaddrs *list)
 static int fake_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 {
 	(void)c;
-	*a = (struct ibv_device_attr){.max_cqe = QUEUE_MAX, .max_srq = adapter_faults.no_srq ? 0 : 10, .max_srq_wr = QUEUE_MAX,
+	*a = (struct ibv_device_attr){.max_cqe = QUEUE_MAX, .max_srq = adapter_faults.no_srq ? 0 : 10, .max_srq_wr = SRQ_MAX,
 				      .max_qp_rd_atom = 4, .max_qp_init_rd_atom = 4, .phys_port_cnt = 1};
 	return fails("query_device") ? EIO : 0;
 }
@@ -226,6 +249,7 @@ static bool fake_has_paging(struct ibv_context *c)
 
 static int fake_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *a)
 {
+	slow("query_port");
 	(void)c;
 	(void)port;
 	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .lid = 3, .gid_tbl_len = RAIL_GID + 1,
@@ -237,6 +261,7 @@ static int fake_query_gid(struct ibv_context *c, uint8_t port, int index, union 
 {
 	static const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 
+	slow("query_gid");
 	(void)c;
 	(void)port;
 	memset(gid, 0, sizeof(*gid));
@@ -297,6 +322,7 @@ static struct ibv_pd *fake_alloc_pd(struct ibv_context *c)
 
 static int fake_dealloc_pd(struct ibv_pd *pd)
 {
+	slow("dealloc_pd");
 	unmake(pd);
 	return 0;
 }
@@ -335,6 +361,7 @@ static struct ibv_cq *fake_create_cq(struct ibv_context *c, int n, void *arg, st
 
 static int fake_destroy_cq(struct ibv_cq *cq)
 {
+	slow("destroy_cq");
 	unmake(cq);
 	return 0;
 }
@@ -359,13 +386,17 @@ static struct ibv_srq *fake_create_srq(struct ibv_pd *pd, struct ibv_srq_init_at
 	struct fake_srq *s = fails("create_srq") ? NULL : make(sizeof(*s));
 
 	(void)a;
-	if (s)
-		s->srq.pd = pd;
-	return s ? &s->srq : NULL;
+	if (!s)
+		return NULL;
+	s->srq.pd = pd;
+	s->receives = (struct receives){.r = calloc(SRQ_MAX, sizeof(struct receive)), .room = SRQ_MAX};
+	return &s->srq;
 }
 
 static int fake_destroy_srq(struct ibv_srq *s)
 {
+	slow("destroy_srq");
+	free(((struct fake_srq *)s)->receives.r);
 	unmake(s);
 	return 0;
 }
@@ -375,6 +406,7 @@ static struct ibv_mr *fake_reg(struct ibv_pd *pd, void *addr, size_t len, int ac
 	static uint32_t key;
 	struct fake_mr *mr;
 
+	slow("reg_mr");
 	if (adapter_faults.refuse_reg > 0) {
 		adapter_faults.refuse_reg--;
 		errno = ENOMEM;
@@ -392,6 +424,7 @@ static int fake_dereg(struct ibv_mr *mr)
 {
 	struct fake_mr **at = &mrs;
 
+	slow("dereg_mr");
 	while (&(*at)->mr != mr)
 		at = &(*at)->next;
 	*at = (*at)->next;
@@ -487,15 +520,15 @@ static struct receives *receives_of(struct fake_qp *q)
 
 static void receive_add(struct receives *rs, const struct ibv_recv_wr *wr)
 {
-	rs->r[(rs->at + rs->count++) % QUEUE_MAX] = (struct receive){wr->wr_id, wr->sg_list->addr, wr->sg_list->length};
+	rs->r[(rs->at + rs->count++) % rs->room] = (struct receive){wr->wr_id, wr->sg_list->addr, wr->sg_list->length};
 }
 
 static bool receive_take(struct receives *rs, struct receive *r)
 {
 	if (rs->count == 0)
 		return false;
-	*r = rs->r[rs->at++ % QUEUE_MAX];
-	rs->at %= QUEUE_MAX;
+	*r = rs->r[rs->at++ % rs->room];
+	rs->at %= rs->room;
 	rs->count--;
 	return true;
 }
@@ -595,6 +628,11 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 	*bad = wr;
 	if (adapter_faults.post_error)
 		return adapter_faults.post_error;
+	if (q->id && q->id->hollow) {
+		if (wr->send_flags & IBV_SEND_SIGNALED)
+			complete(base->send_cq, &wc);
+		return 0;
+	}
 	if (q->error || !to || to->error) {
 		wc.status = q->error ? IBV_WC_WR_FLUSH_ERR : IBV_WC_RETRY_EXC_ERR;
 	} else if (!q->id && (q->psn[0] != to->psn[1] || to->dest != base->qp_num)) {
@@ -602,11 +640,9 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 	} else if (adapter_faults.next_send) {
 		wc.status = adapter_faults.next_send;
 		adapter_faults.next_send = IBV_WC_SUCCESS;
-	} else if (wr->opcode == IBV_WR_RDMA_READ && adapter_faults.hold_moves) {
-		q->moving = true;
-		q->read = *wr;
-		q->read_sge = *wr->sg_list;
-		q->read.sg_list = &q->read_sge;
+	} else if (wr->opcode != IBV_WR_SEND && adapter_faults.hold_rma && q->rma_count < RMA_MAX) {
+		q->rma[q->rma_count].wr = *wr;
+		q->rma[q->rma_count++].sge = *wr->sg_list;
 		return 0;
 	} else if (wr->opcode != IBV_WR_SEND) {
 		wc.status = move(wr);
@@ -627,25 +663,29 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 	return 0;
 }
 
-/* The read that is under way goes on, as long as both its ends are what they were. */
-static void read_on(struct fake_qp *q)
+/* The reads and writes that are under way go on, as long as both their ends are what they were. */
+static void rma_on(struct fake_qp *q)
 {
-	const struct fake_qp *to = q->moving ? qp_other(q) : NULL;
-	struct ibv_wc wc = {.wr_id = q->read.wr_id, .qp_num = q->qp.qp_num};
+	for (int i = 0; i < q->rma_count; i++) {
+		const struct fake_qp *to = qp_other(q);
+		struct ibv_wc wc = {.wr_id = q->rma[i].wr.wr_id, .qp_num = q->qp.qp_num, .status = IBV_WC_WR_FLUSH_ERR};
 
-	if (q->moving && !q->error) {
-		wc.status = to && !to->error && to->dest == q->qp.qp_num ? move(&q->read) : IBV_WC_RETRY_EXC_ERR;
+		q->rma[i].wr.sg_list = &q->rma[i].sge;
+		if (!q->error)
+			wc.status = to && !to->error ? move(&q->rma[i].wr) : IBV_WC_RETRY_EXC_ERR;
+		if (wc.status != IBV_WC_SUCCESS)
+			q->error = true;
 		complete(q->qp.send_cq, &wc);
 	}
-	q->moving = false;
+	q->rma_count = 0;
 }
 
 void adapter_release(void)
 {
-	adapter_faults.hold_sends = adapter_faults.hold_moves = false;
+	adapter_faults.hold_sends = adapter_faults.hold_rma = false;
 	for (int i = 0; i < qp_count; i++) {
 		if (qps[i])
-			read_on(qps[i]);
+			rma_on(qps[i]);
 	}
 	for (int i = 0; i < qp_count; i++) {
 		for (int k = 0; qps[i] && k < qps[i]->held.count; k++)
@@ -690,16 +730,9 @@ static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 {
 	struct fake_qp *q = (struct fake_qp *)base;
 
+	slow("modify_qp");
 	if (a->qp_state == IBV_QPS_ERR) {
 		qp_fail(q);
-		return 0;
-	}
-	if (a->qp_state == IBV_QPS_RESET && adapter_faults.no_reset)
-		return EIO;
-	if (a->qp_state == IBV_QPS_RESET) { /* what was under way is gone without a completion */
-		q->state = IBV_QPS_RESET;
-		q->error = true;
-		q->held.count = 0;
 		return 0;
 	}
 	if (fails("modify_qp"))
@@ -739,17 +772,21 @@ static struct ibv_qp *fake_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a
 	q->qp = (struct ibv_qp){.context = &context, .pd = pd, .send_cq = a->send_cq, .recv_cq = a->recv_cq, .srq = a->srq,
 				.qp_num = ++number};
 	q->max_inline = a->cap.max_inline_data;
+	if (!a->srq)
+		q->own = (struct receives){.r = calloc(QUEUE_MAX, sizeof(struct receive)), .room = QUEUE_MAX};
 	qps[qp_count++] = q;
 	return &q->qp;
 }
 
 static int fake_unmake_qp(struct ibv_qp *base)
 {
+	slow("destroy_qp");
 	for (int i = 0; i < qp_count; i++) {
 		if (qps[i] == (struct fake_qp *)base)
 			qps[i] = NULL;
 	}
 	free(((struct fake_qp *)base)->overlooked);
+	free(((struct fake_qp *)base)->own.r);
 	unmake(base);
 	return 0;
 }
@@ -829,6 +866,7 @@ static int fake_disconnect(struct rdma_cm_id *base)
 {
 	struct fake_id *id = (struct fake_id *)base, *other = id->other;
 
+	slow("disconnect");
 	if (!id->connected)
 		return -1;
 	id->connected = false;
@@ -853,6 +891,7 @@ static int fake_destroy_id(struct rdma_cm_id *base)
 {
 	struct fake_id *id = (struct fake_id *)base;
 
+	slow("destroy_id");
 	fake_disconnect(base);
 	if (id->other) {
 		if (!id->other->connected && id->other->qp)
@@ -882,6 +921,7 @@ static int fake_destroy_id(struct rdma_cm_id *base)
 
 static int fake_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t bytes)
 {
+	slow("set_option");
 	(void)id;
 	(void)value;
 	return level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_ACK_TIMEOUT && bytes == 1 ? 0 : -1;
@@ -957,6 +997,14 @@ static int fake_connect(struct rdma_cm_id *base, struct rdma_conn_param *p)
 	if (fails("connect"))
 		return -1;
 	adapter_requests++;
+	if (adapter_hollow) {
+		unsigned char data[64];
+		int len = adapter_hollow(id->target, data);
+
+		id->hollow = id->connected = true;
+		tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, data, (size_t)len);
+		return 0;
+	}
 	for (int i = 0; i < IDS_MAX; i++) {
 		struct fake_id *l = ids[i];
 		int calls = adapter_faults.fail_call;
@@ -992,6 +1040,7 @@ static int fake_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 {
 	struct fake_id *id = (struct fake_id *)base;
 
+	slow("reject");
 	if (id->other) {
 		tell(id->other, RDMA_CM_EVENT_REJECTED, 28, data, len);
 		if (id->other->qp) /* as siw does: perhaps before the caller has seen the event */
@@ -1004,6 +1053,7 @@ static int fake_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 
 static int fake_notify(struct rdma_cm_id *id, enum ibv_event_type type)
 {
+	slow("notify");
 	(void)id;
 	(void)type;
 	return 0;
@@ -1014,6 +1064,7 @@ static int fake_get_event(struct rdma_event_channel *base, struct rdma_cm_event 
 	struct fake_channel *c = (struct fake_channel *)base;
 	struct fake_event *e = c->head;
 
+	slow("get_cm_event");
 	drain_fd(base->fd);
 	if (!e) {
 		errno = EAGAIN;
@@ -1028,6 +1079,7 @@ static int fake_get_event(struct rdma_event_channel *base, struct rdma_cm_event 
 
 static int fake_ack_event(struct rdma_cm_event *e)
 {
+	slow("ack_cm_event");
 	free((char *)e - offsetof(struct fake_event, e));
 	return 0;
 }

@@ -22,8 +22,7 @@ struct adapter_faults {
 	const char *failed;        /* the name of the call that failed */
 	int refuse_reg;            /* registrations that fail with ENOMEM from now on */
 	bool hold_sends;           /* successful sends complete only at adapter_release() */
-	bool hold_moves;           /* reads happen, and complete, only at adapter_release(): unless their queue pair is reset before */
-	bool no_reset;             /* a queue pair cannot be reset */
+	bool hold_rma;             /* reads and writes happen, and complete, only at adapter_release(): unless their queue pair has ended */
 	int post_error;            /* post_send returns this */
 	bool no_srq, iwarp;
 	bool paging;               /* on-demand paging is offered */
@@ -36,6 +35,9 @@ struct adapter_faults {
 	enum ibv_wc_status next_send; /* the next send ends so, its data is lost; 0: success */
 };
 extern struct adapter_faults adapter_faults;
+
+/* The core's lock is held: a call that may take its time ends the program. */
+extern bool adapter_locked;
 
 /* Forgets faults; every object must be gone. */
 void adapter_reset(void);
@@ -58,6 +60,9 @@ int adapter_access(void);
 void adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to);
 /* The queue pairs made, in order; NULL behind the last. */
 struct ibv_qp *adapter_qp(int n);
+/* Not NULL: every connection request is accepted by a peer that swallows what it is sent; writes the private data of who listens at
+ * this port (network byte order), at most 64 bytes, and returns its length. */
+extern int (*adapter_hollow)(uint16_t port, void *data);
 /* Sends with inline data, RDMA reads, writes, connection requests and bytes read or written so far. */
 extern unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
 extern uint64_t adapter_moved;

@@ -47,6 +47,15 @@ static void on_put(void *core, int peer, uint64_t cookie, int err)
 	s->get_cookie = cookie;
 }
 
+static void on_cancelled(void *core, int peer, uint64_t cookie)
+{
+	struct side *s = core;
+
+	(void)peer;
+	(void)cookie;
+	s->cancels++;
+}
+
 static void on_down(void *core, int peer, int err, const char *why)
 {
 	struct side *s = core;
@@ -85,6 +94,40 @@ static void watch_remove(void *monitor, int fd)
 	}
 }
 
+/* There is one thread, which has both cores' locks but between these. */
+static void watch_unlock(void *monitor)
+{
+	(void)monitor;
+	if (!adapter_locked)
+		abort();
+	adapter_locked = false;
+}
+
+static void watch_lock(void *monitor)
+{
+	(void)monitor;
+	if (adapter_locked)
+		abort();
+	adapter_locked = true;
+}
+
+int side_open(struct side *s, int rank, int size, const struct settings *settings, const struct log *log, void *blob, size_t blob_bytes)
+{
+	s->in_order = s->whole = true;
+	s->env = (struct transport_env){.rank = rank,
+					.size = size,
+					.job_id = "0123456789abcdef0123456789abcdef",
+					.settings = settings,
+					.log = log,
+					.sink = {s, on_packet, on_get, on_put, on_cancelled, on_down},
+					.watch = {s, watch_add, watch_remove, watch_unlock, watch_lock},
+					.wakeups = &s->wakeups,
+					.test = (void *)(uintptr_t)&adapter_provider};
+	if (transport_verbs_ops.open(&s->t, &s->env))
+		abort();
+	return transport_verbs_ops.address(s->t, blob, blob_bytes);
+}
+
 void pair_open(struct pair *p, const char *const *settings)
 {
 	unsigned char blob[2][1024];
@@ -99,26 +142,23 @@ void pair_open(struct pair *p, const char *const *settings)
 	for (int r = 0; r < 2; r++) {
 		struct side *s = &p->side[r];
 
-		s->in_order = s->whole = true;
-		s->env = (struct transport_env){.rank = r,
-						.size = 2,
-						.job_id = "0123456789abcdef0123456789abcdef",
-						.settings = p->settings,
-						.log = &p->log,
-						.sink = {s, on_packet, on_get, on_put, on_down},
-						.watch = {s, watch_add, watch_remove},
-						.wakeups = &s->wakeups,
-						.test = (void *)(uintptr_t)&adapter_provider};
-		if (transport_verbs_ops.open(&s->t, &s->env))
-			abort();
+		info[r].address_bytes = (size_t)side_open(s, r, 2, p->settings, &p->log, blob[r], sizeof(blob[r]));
 		info[r].address = blob[r];
-		info[r].address_bytes = (size_t)transport_verbs_ops.address(s->t, blob[r], sizeof(blob[r]));
 	}
 	for (int r = 0; r < 2; r++) {
 		if (transport_verbs_ops.attach(p->side[r].t, info))
 			abort();
 		transport_verbs_ops.attached(p->side[r].t);
 	}
+	adapter_locked = true;
+}
+
+void side_close(struct side *s)
+{
+	adapter_locked = false; /* nobody else is left inside */
+	transport_verbs_ops.close(s->t);
+	s->t = NULL;
+	adapter_locked = true;
 }
 
 void pair_close(struct pair *p)
@@ -126,7 +166,7 @@ void pair_close(struct pair *p)
 	for (int r = 0; r < 2; r++) {
 		struct side *s = &p->side[r];
 
-		transport_verbs_ops.close(s->t);
+		side_close(s);
 		for (int i = 0; i < s->watch_count; i++) {
 			if (!s->watch[i].fn)
 				continue;
@@ -134,6 +174,7 @@ void pair_close(struct pair *p)
 			abort();
 		}
 	}
+	adapter_locked = false;
 	settings_free(p->settings);
 }
 
@@ -211,4 +252,17 @@ bool pair_send_until(struct pair *p, int from, uint64_t value, size_t len)
 		pair_run(p);
 	}
 	return false;
+}
+
+int pair_pack(struct pair *p, int owner, uint64_t cookie, enum transport_access access, const void *base[2], const size_t len[2],
+	      void *desc)
+{
+	for (;;) {
+		int n = transport_verbs_ops.pack_rkey(p->side[owner].t, 1 - owner, cookie, access, base, len, desc);
+
+		if (n != -EAGAIN)
+			return n;
+		if (side_step(&p->side[owner]) == 0)
+			abort(); /* nothing prepares it */
+	}
 }

@@ -24,6 +24,7 @@ struct side {
 	bool in_order, whole;      /* values counted up by one; payloads held what they should */
 	int gets, puts, get_error;
 	uint64_t get_cookie;
+	int cancels;               /* on_cancelled */
 	int downs, down_error;
 	int packets_at_down;
 	char why[512];
@@ -40,6 +41,10 @@ struct pair {
 void pair_open(struct pair *p, const char *const *settings);
 /* Ends the program if a descriptor is still watched. */
 void pair_close(struct pair *p);
+/* Opens one side of a job of so many ranks; blob: what it writes as its address. Returns the blob's length. */
+int side_open(struct side *s, int rank, int size, const struct settings *settings, const struct log *log, void *blob, size_t blob_bytes);
+/* One side ends, without a word. */
+void side_close(struct side *s);
 /* One turn of one side: how many events there were. */
 int side_step(struct side *s);
 /* One turn of both sides: how many events there were. */
@@ -48,6 +53,9 @@ int pair_step(struct pair *p);
 void pair_run(struct pair *p);
 /* Sends one packet of len payload bytes whose ctl.value is `value`: what reserve() says. */
 int pair_send(struct pair *p, int from, uint64_t value, size_t len);
+/* pack_rkey() of one side for the other, run until it is not in preparation any more: its answer. */
+int pair_pack(struct pair *p, int owner, uint64_t cookie, enum transport_access access, const void *base[2], const size_t len[2],
+	      void *desc);
 /* Sends until it is accepted, running both; false: never. */
 bool pair_send_until(struct pair *p, int from, uint64_t value, size_t len);
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "pair.h"
-#include "transport/verbs/verbs_state.h"
+#include "transport/verbs/regcache.h"
 
 #define OPS transport_verbs_ops
 #define READ IBV_ACCESS_REMOTE_READ
@@ -32,12 +32,54 @@ static int teardown(void **state)
 	return adapter_live() ? -1 : 0;
 }
 
+static struct work nobody = {.fd = -1, .single = true};
+
 static struct regcache cache_of(struct regcache_ranges *ranges)
 {
-	return (struct regcache){.api = &adapter_provider, .ranges = ranges};
+	return (struct regcache){.api = &adapter_provider, .work = &nobody, .ranges = ranges};
 }
 
-/* Without anybody who vouches a registration ends with its last user, and only the very same memory shares it. */
+static struct regcache_use uses[16];
+static int reported;
+
+static void on_ready(struct regcache_use *use, int err)
+{
+	assert_true(err == 0 || !use->entry);
+	reported = err;
+}
+
+static void work_all(struct regcache *c)
+{
+	while (regcache_work(c))
+		;
+}
+
+/* A use, registered at once; NULL: errno. */
+static struct regcache_entry *regcache_get(struct regcache *c, void *addr, size_t len, int access)
+{
+	struct regcache_use *use = uses;
+
+	while (use->entry)
+		use++;
+	*use = (struct regcache_use){.ready = on_ready};
+	reported = 0;
+	assert_true(regcache_use(c, use, addr, len, access) != -ENOMEM);
+	work_all(c);
+	errno = -reported;
+	return use->entry;
+}
+
+static void regcache_put(struct regcache *c, const struct regcache_entry *e)
+{
+	struct regcache_use *use = uses;
+
+	while (use->entry != e)
+		use++;
+	regcache_unuse(c, use);
+	work_all(c);
+}
+
+/* Outside of kept ranges a registration ends with its last user, and only the very same memory shares it. */
 static void test_without_owner(void **state)
 {
 	struct regcache_ranges ranges = {.count_max = 4, .bytes_max = 1 << 20};
@@ -78,6 +120,7 @@ static void test_kept(void **state)
 	assert_int_equal(regcache_unkeep(&ranges, memory[1], BUFFER - 1), -EINVAL);
 	assert_int_equal(regcache_unkeep(&ranges, memory[1], BUFFER), 1);
 	regcache_drop(&c, memory[1], BUFFER);
+	work_all(&c);
 	assert_int_equal(adapter_registrations(), 1); /* a message uses it still */
 	a = regcache_get(&c, memory[1], BUFFER, READ);
 	assert_ptr_not_equal(a, b);                   /* but nobody else shares it */
@@ -104,9 +147,11 @@ static void test_overlapping(void **state)
 	regcache_put(&c, e);
 	assert_int_equal(regcache_unkeep(&ranges, memory[2] + 1000, 1000), 1);
 	regcache_drop(&c, memory[2] + 1000, 1000);
+	work_all(&c);
 	assert_int_equal(adapter_registrations(), 1); /* the larger vouches for it */
 	assert_int_equal(regcache_unkeep(&ranges, memory[2], BUFFER), 1);
 	regcache_drop(&c, memory[2], BUFFER);
+	work_all(&c);
 	assert_int_equal(adapter_registrations(), 0);
 	free(ranges.range);
 }
@@ -198,7 +243,7 @@ static void move(struct pair *p, char *from, char *to, size_t len, bool put)
 	const struct wire_hdr behind = {.kind = WIRE_DONE, .ctl = {.value = p->side[1].last_value + 1}};
 	unsigned char desc[WIRE_RMA_MAX];
 	struct transport_rma m = {.cookie = 1, .desc = desc, .local = {{put ? from : to, len}, {NULL, 0}}};
-	int owner = put ? 1 : 0, n = OPS.pack_rkey(p->side[owner].t, 1 - owner, 2, put ? TRANSPORT_PUT : TRANSPORT_GET, base, bytes, desc);
+	int owner = put ? 1 : 0, n = pair_pack(p, owner, 2, put ? TRANSPORT_PUT : TRANSPORT_GET, base, bytes, desc);
 
 	assert_true(n > 0);
 	m.desc_bytes = (size_t)n;
@@ -208,6 +253,7 @@ static void move(struct pair *p, char *from, char *to, size_t len, bool put)
 		assert_int_equal(OPS.get(p->side[1].t, 0, &m), 0);
 	pair_run(p);
 	OPS.release_rkey(p->side[owner].t, 1 - owner, 2);
+	pair_run(p);
 }
 
 /* Send from a buffer, free it, get another at the same address, send again: the right bytes each time; likewise the
@@ -309,7 +355,7 @@ static void test_access_flags(void **state)
 		pair_open(&p, odp);
 		assert_true(pair_send_until(&p, 0, 1, 8));
 		pair_run(&p);
-		assert_true(OPS.pack_rkey(p.side[0].t, 1, 5, TRANSPORT_GET, base, len, desc) > 0);
+		assert_true(pair_pack(&p, 0, 5, TRANSPORT_GET, base, len, desc) > 0);
 		assert_int_equal(adapter_access() & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_RELAXED_ORDERING),
 				 IBV_ACCESS_RELAXED_ORDERING | (paging ? IBV_ACCESS_ON_DEMAND : 0));
 		OPS.release_rkey(p.side[0].t, 1, 5);

@@ -262,7 +262,7 @@ static int self_get(struct transport *t, int peer, const struct transport_rma *g
 	return 0;
 }
 
-static void self_cancel(struct transport *t, int peer, uint64_t cookie)
+static int self_cancel(struct transport *t, int peer, uint64_t cookie)
 {
 	struct self *s = (struct self *)t;
 
@@ -277,8 +277,9 @@ static void self_cancel(struct transport *t, int peer, uint64_t cookie)
 			s->gets_tail = at;
 		free(g);
 		atomic_fetch_sub_explicit(&s->pending, 1, memory_order_relaxed);
-		return;
+		return 0;
 	}
+	return 0;
 }
 
 static void self_forget(struct transport *t, int peer)

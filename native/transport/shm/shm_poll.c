@@ -319,7 +319,7 @@ int shm_get(struct transport *t, int peer, const struct transport_rma *get)
 	return 0;
 }
 
-void shm_cancel(struct transport *t, int peer, uint64_t cookie)
+int shm_cancel(struct transport *t, int peer, uint64_t cookie)
 {
 	struct shm *s = (struct shm *)t;
 
@@ -334,6 +334,7 @@ void shm_cancel(struct transport *t, int peer, uint64_t cookie)
 			s->gets_tail = at;
 		free(g);
 		atomic_fetch_sub_explicit(&s->chores, 1, memory_order_relaxed);
-		return;
+		return 0;
 	}
+	return 0;
 }

@@ -115,6 +115,6 @@ void shm_release_rkey(struct transport *t, int peer, uint64_t cookie);
 bool shm_learns_get(const struct transport *t, int peer, size_t bytes);
 bool shm_prefers_get(const struct transport *t, int peer, size_t bytes);
 int shm_get(struct transport *t, int peer, const struct transport_rma *get);
-void shm_cancel(struct transport *t, int peer, uint64_t cookie);
+int shm_cancel(struct transport *t, int peer, uint64_t cookie);
 
 #endif

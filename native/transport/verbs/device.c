@@ -1,21 +1,43 @@
 /* SPDX-License-Identifier: MIT */
+#include "transport/verbs/device.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "transport/verbs/verbs_state.h"
+#include "transport/verbs/status.h"
 
-/* Connections that the completion queue has room for, unless the device or the job is smaller. */
-#define DEVICE_LINKS_MAX 1024
+/* Connections that the first completion queue has room for. */
+#define DEVICE_FIRST_CONNS 16
 #define DEVICE_READS_MAX 16
-/* What one RDMA read or write moves at most: bounds the time that a link's sends wait behind it. */
-#define DEVICE_MOVE_BYTES (64u << 20)
+/* What one RDMA read or write moves at most: bounds the time that a connection's sends wait behind it. */
+#define DEVICE_RMA_BYTES (64u << 20)
+/* Buffers of the send pool at first, and the fewest there may be. */
+#define DEVICE_SEND_FIRST 32u
+#define DEVICE_SEND_LEAST 4u
+
+void device_warn_memory(struct verbs *v, size_t bytes)
+{
+	struct rlimit limit = {0, 0};
+
+	if (v->warned_memory)
+		return;
+	v->warned_memory = true;
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	log_warn(v->env.log,
+		 "verbs: %zu bytes cannot be registered for lack of locked memory: smaller buffers and copies are used, which is slower. "
+		 "\"ulimit -l\" reports %llu KB here: raise it (limits.conf: \"* - memlock unlimited\"; containers: --ulimit memlock=-1)",
+		 bytes, (unsigned long long)limit.rlim_cur / 1024);
+}
+
+/* --- events --- */
 
 /* Runs while a port is down, as long as the adapter would try to send. */
 static void device_start_port_timer(struct verbs_device *d)
@@ -27,53 +49,19 @@ static void device_start_port_timer(struct verbs_device *d)
 		log_warn(d->verbs->env.log, "verbs: timerfd_settime: %s", strerror(errno));
 }
 
-/* Who only receives would never learn from the adapter that nothing can come any more. */
+/* A rank that only receives would never learn from the adapter that nothing can come any more. */
 static void device_on_port_timer(void *arg)
 {
 	struct verbs_device *d = arg;
-	struct verbs *v = d->verbs;
 	uint64_t n;
 
-	if (read(d->port_fd, &n, sizeof(n)) < 0 || !d->port_down)
-		return;
-	for (uint32_t i = 0; i < v->link_count; i++) {
-		struct verbs_link *l = v->links[i];
-
-		if (l && l->peer && l->device == d && v->locals[l->peer->local].port == d->port_down)
-			peer_end(l->peer, -ENETDOWN, "rank %d cannot be reached: %s port %u is down: is the link up (ibv_devinfo, ip link)?",
-				 l->peer->rank, d->context->device->name, d->port_down);
-	}
+	if (read(d->port_fd, &n, sizeof(n)) > 0 && d->port_down)
+		d->on_port_timer(d);
 }
 
-static void device_on_event(struct verbs_device *d, struct ibv_async_event *e)
+static void device_on_event(struct verbs_device *d, const struct ibv_async_event *e)
 {
-	struct verbs *v = d->verbs;
-	const char *name = d->context->device->name;
-	struct verbs_link *l;
-
 	switch ((int)e->event_type) {
-	case IBV_EVENT_COMM_EST:
-		l = link_of_qpn(d, e->element.qp->qp_num);
-		if (l && l->id)
-			v->api->notify(l->id, e->event_type);
-		return;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-		l = link_of_qpn(d, e->element.qp->qp_num);
-		if (l && l->peer)
-			peer_end(l->peer, -EIO, "%s: %s", name, event_text(e->event_type));
-		return;
-	case IBV_EVENT_DEVICE_FATAL:
-	case IBV_EVENT_CQ_ERR:
-	case IBV_EVENT_SRQ_ERR:
-		d->broken = true;
-		for (uint32_t i = 0; i < v->link_count; i++) {
-			l = v->links[i];
-			if (l && l->peer && l->device == d)
-				peer_end(l->peer, -EIO, "%s: %s", name, event_text(e->event_type));
-		}
-		return;
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_PORT_ACTIVE:
 		if (e->event_type == IBV_EVENT_PORT_ERR)
@@ -81,12 +69,18 @@ static void device_on_event(struct verbs_device *d, struct ibv_async_event *e)
 		else if (d->port_down == e->element.port_num)
 			d->port_down = 0;
 		device_start_port_timer(d);
-		log_warn(v->env.log, "verbs: %s port %d: %s", name, e->element.port_num, event_text(e->event_type));
+		log_warn(d->verbs->env.log, "verbs: %s port %d: %s", d->context->device->name, e->element.port_num,
+			 event_text(e->event_type));
 		return;
-	default: /* path migration, limits: of no meaning here; the list grows with the library */
-		log_debug(v->env.log, "verbs: %s: event %d: %s", name, e->event_type, event_text(e->event_type));
-		return;
+	case IBV_EVENT_DEVICE_FATAL:
+	case IBV_EVENT_CQ_ERR:
+	case IBV_EVENT_SRQ_ERR:
+		d->broken = true;
+		break;
+	default:
+		break;
 	}
+	d->on_event(d, e);
 }
 
 static void device_on_async(void *arg)
@@ -100,7 +94,7 @@ static void device_on_async(void *arg)
 	}
 }
 
-/* Somebody slept: the monitor polls and rings the core's bell after this. */
+/* A thread slept: the monitor polls and wakes it after this. */
 static void device_on_completion(void *arg)
 {
 	struct verbs_device *d = arg;
@@ -116,7 +110,9 @@ void device_arm(struct verbs_device *d)
 {
 	if (d->armed)
 		return;
-	d->armed = d->verbs->api->req_notify_cq(d->cq, 0) == 0;
+	d->armed = true;
+	for (struct verbs_cq *q = atomic_load(&d->cqs); q; q = atomic_load(&q->next))
+		d->armed = d->verbs->api->req_notify_cq(q->cq, 0) == 0 && d->armed;
 }
 
 static int device_nonblocking(int fd)
@@ -147,37 +143,31 @@ static int device_watch(struct verbs_device *d)
 	return rc;
 }
 
+/* --- opening --- */
+
 static uint32_t device_min(uint64_t a, uint64_t b)
 {
 	return (uint32_t)(a < b ? a : b);
 }
 
-static int device_make_queues(struct verbs_device *d, const struct ibv_device_attr *attr)
+static uint32_t device_max(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a > b ? a : b);
+}
+
+static void device_make_srq(struct verbs_device *d, const struct ibv_device_attr *attr)
 {
 	struct verbs *v = d->verbs;
-	uint64_t links = device_min((uint64_t)v->env.size, DEVICE_LINKS_MAX);
 	struct ibv_srq_init_attr srq = {.attr = {.max_sge = 1}};
 
-	d->cq_room = (int)device_min((2 * v->slots + d->reads_out + VERBS_WRITES_MAX + 1) * links, (uint64_t)attr->max_cqe);
-	d->channel = v->api->create_comp_channel(d->context);
-	if (!d->channel)
-		return error_sys(-errno, "no completion channel");
-	d->cq = v->api->create_cq(d->context, d->cq_room, d, d->channel, 0);
-	if (!d->cq)
-		return error_sys(-errno, "no completion queue of %d entries", d->cq_room);
-	if (!settings_int(v->env.settings, SETTING_VERBS_SRQ) || attr->max_srq <= 0)
-		return 0;
-	srq.attr.max_wr = device_min(v->slots * links, (uint64_t)attr->max_srq_wr);
+	if (!settings_int(v->env.settings, SETTING_VERBS_SRQ) || attr->max_srq <= 0 || attr->max_srq_wr <= 0)
+		return;
+	srq.attr.max_wr = device_min(v->buffer_bytes / 2 / v->slot_bytes, (uint64_t)attr->max_srq_wr);
 	d->srq = v->api->create_srq(d->pd, &srq);
-	if (!d->srq) {
-		log_info(v->env.log, "verbs: %s: no shared receive queue (%s): receives are posted per connection",
+	if (!d->srq)
+		log_info(v->env.log, "verbs: %s: no shared receive queue (%s): receives are posted for each connection",
 			 d->context->device->name, strerror(errno));
-		return 0;
-	}
-	d->srq_room = device_min(v->slots * links, srq.attr.max_wr);
-	d->srq_slab_room = 8 * (uint32_t)links;
-	d->srq_slabs = calloc(d->srq_slab_room, sizeof(*d->srq_slabs));
-	return d->srq_slabs ? 0 : error_set(-ENOMEM, "no memory for a device");
+	d->receive.max = d->srq ? srq.attr.max_wr : 0;
 }
 
 /* On-demand paging: nothing is pinned, the adapter takes page faults. */
@@ -191,6 +181,7 @@ static void device_choose_paging(struct verbs_device *d)
 		log_warn(d->verbs->env.log, "verbs: %s has no on-demand paging: verbs_odp is ignored", d->context->device->name);
 }
 
+/* Lock released. */
 static int device_init(struct verbs_device *d)
 {
 	struct verbs *v = d->verbs;
@@ -203,23 +194,28 @@ static int device_init(struct verbs_device *d)
 	d->iwarp = d->context->device->transport_type == IBV_TRANSPORT_IWARP;
 	d->reads_out = (uint16_t)device_min((uint64_t)attr.max_qp_init_rd_atom, DEVICE_READS_MAX);
 	d->reads_in = (uint16_t)device_min((uint64_t)attr.max_qp_rd_atom, DEVICE_READS_MAX);
-	d->max_move = DEVICE_MOVE_BYTES;
-	if (v->api->query_port(d->context, 1, &port) == 0 && port.max_msg_sz && port.max_msg_sz < d->max_move)
-		d->max_move = port.max_msg_sz;
+	d->cq_entries_max = attr.max_cqe;
+	d->max_rma = DEVICE_RMA_BYTES;
+	if (v->api->query_port(d->context, 1, &port) == 0 && port.max_msg_sz && port.max_msg_sz < d->max_rma)
+		d->max_rma = port.max_msg_sz;
 	d->pd = v->api->alloc_pd(d->context);
 	if (!d->pd)
 		return error_sys(-errno, "no protection domain");
 	d->regs.pd = d->pd;
 	d->regs.len_max = attr.max_mr_size;
-	d->regs.always = IBV_ACCESS_RELAXED_ORDERING; /* the kernel drops it where the adapter has it not */
+	d->regs.always = IBV_ACCESS_RELAXED_ORDERING; /* the kernel drops it where the adapter does not have it */
+	d->send.max = device_max(v->buffer_bytes / 8 / v->slot_bytes, DEVICE_SEND_LEAST);
 	device_choose_paging(d);
-	rc = device_make_queues(d, &attr);
-	if (rc == 0)
-		rc = device_watch(d);
-	return rc;
+	d->channel = v->api->create_comp_channel(d->context);
+	if (!d->channel)
+		return error_sys(-errno, "no completion channel");
+	device_make_srq(d, &attr);
+	return 0;
 }
 
-struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
+struct verbs_device *device_get(struct verbs *v, struct ibv_context *context,
+				void (*on_event)(struct verbs_device *d, const struct ibv_async_event *e),
+				void (*on_port_timer)(struct verbs_device *d))
 {
 	struct verbs_device *d;
 	int rc;
@@ -236,11 +232,14 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 	d->verbs = v;
 	d->port_fd = -1;
 	d->context = context;
-	d->regs.api = v->api;
-	d->regs.bytes_max = v->register_max;
-	d->regs.ranges = &v->ranges;
-	atomic_flag_clear(&d->stash_busy);
+	d->on_event = on_event;
+	d->on_port_timer = on_port_timer;
+	d->regs = (struct regcache){.api = v->api, .work = &v->work, .bytes_max = v->register_max, .ranges = &v->ranges};
+	work_unlock(&v->work);
 	rc = device_init(d);
+	work_lock(&v->work);
+	if (rc == 0)
+		rc = device_watch(d);
 	if (rc < 0) {
 		error_prefix(rc, "RDMA device %s", context->device->name);
 		device_close(d);
@@ -249,92 +248,210 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context)
 	atomic_store(&d->next, atomic_load(&v->devices));
 	atomic_store(&v->devices, d);
 	log_info(v->env.log, "verbs: %s opened: %s, %s, %u reads at a time", context->device->name,
-		 d->iwarp ? "iWARP" : "InfiniBand or RoCE", d->srq ? "shared receive queue" : "receives per connection",
+		 d->iwarp ? "iWARP" : "InfiniBand or RoCE", d->srq ? "shared receive queue" : "receives for each connection",
 		 d->reads_out);
 	return d;
 }
 
-void device_close(struct verbs_device *d)
+static void device_free(struct verbs_device *d)
 {
 	const struct verbs_provider *api = d->verbs->api;
-	const struct transport_watch *w = &d->verbs->env.watch;
+	struct verbs_cq *q = atomic_load(&d->cqs);
 
 	regcache_close(&d->regs);
-	w->remove(w->monitor, d->context->async_fd);
-	if (d->port_fd >= 0) {
-		w->remove(w->monitor, d->port_fd);
-		close(d->port_fd);
-	}
 	if (d->srq)
 		api->destroy_srq(d->srq);
-	for (uint32_t i = 0; i < d->srq_slab_count; i++)
-		slab_close(&d->srq_slabs[i], api);
-	free(d->srq_slabs);
-	if (d->cq)
-		api->destroy_cq(d->cq);
-	if (d->channel) {
-		w->remove(w->monitor, d->channel->fd);
-		api->destroy_comp_channel(d->channel);
+	buffers_close(&d->receive, api);
+	buffers_close(&d->send, api);
+	while (q) {
+		struct verbs_cq *next = atomic_load(&q->next);
+
+		api->destroy_cq(q->cq);
+		free(q);
+		q = next;
 	}
+	if (d->channel)
+		api->destroy_comp_channel(d->channel);
 	if (d->pd)
 		api->dealloc_pd(d->pd);
 	free(d);
 }
 
-/* One more slab of receives in the SRQ. */
-static int device_grow_srq(struct verbs_device *d, uint32_t count)
+void device_close(struct verbs_device *d)
 {
-	struct verbs_slab *s = &d->srq_slabs[d->srq_slab_count];
-	int rc;
+	struct work *work = &d->verbs->work;
+	const struct transport_watch *w = &d->verbs->env.watch;
 
-	if (d->srq_slab_count == d->srq_slab_room)
-		return error_set(-ENOSPC, "too many connections came and went on %s", d->context->device->name);
-	rc = slab_open(s, d, count, d->verbs->slot_bytes);
-	if (rc < 0)
+	w->remove(w->monitor, d->context->async_fd);
+	if (d->port_fd >= 0) {
+		w->remove(w->monitor, d->port_fd);
+		close(d->port_fd);
+	}
+	if (d->channel)
+		w->remove(w->monitor, d->channel->fd);
+	work_unlock(work);
+	device_free(d);
+	work_lock(work);
+}
+
+/* --- queues and buffers --- */
+
+static struct verbs_cq *device_add_cq(struct verbs_device *d, int entries)
+{
+	struct verbs *v = d->verbs;
+	struct verbs_cq *q = calloc(1, sizeof(*q));
+
+	if (!q) {
+		error_set(-ENOMEM, "no memory for a completion queue");
+		return NULL;
+	}
+	atomic_flag_clear(&q->busy);
+	q->room = entries;
+	work_unlock(&v->work);
+	q->cq = v->api->create_cq(d->context, entries, d, d->channel, 0);
+	work_lock(&v->work);
+	if (!q->cq) {
+		error_sys(-errno, "no completion queue of %d entries on %s", entries, d->context->device->name);
+		free(q);
+		return NULL;
+	}
+	atomic_store(&q->next, atomic_load(&d->cqs));
+	atomic_store(&d->cqs, q); /* the largest one first */
+	d->armed = false;
+	return q;
+}
+
+struct verbs_cq *device_take_cq(struct verbs_device *d, uint32_t entries)
+{
+	int conns = d->verbs->env.size - 1 < DEVICE_FIRST_CONNS ? d->verbs->env.size - 1 : DEVICE_FIRST_CONNS;
+	struct verbs_cq *q = atomic_load(&d->cqs);
+	int64_t room = q ? 2 * (int64_t)q->room : (int64_t)entries * conns;
+
+	if (d->broken) {
+		error_set(-EIO, "the RDMA device %s has failed", d->context->device->name);
+		return NULL;
+	}
+	while (q && q->used + (int)entries > q->room)
+		q = atomic_load(&q->next);
+	if (!q && (int)entries > d->cq_entries_max) {
+		error_set(-ENOSPC, "a completion queue of %s has %d entries, and a connection needs %u: lower verbs_slots",
+			  d->context->device->name, d->cq_entries_max, entries);
+		return NULL;
+	}
+	if (!q)
+		q = device_add_cq(d, (int)(room < d->cq_entries_max ? room : d->cq_entries_max));
+	if (q)
+		q->used += (int)entries;
+	return q;
+}
+
+void device_give_cq(struct verbs_cq *q, uint32_t entries)
+{
+	q->used -= (int)entries;
+}
+
+int device_post_receive(struct verbs_device *d, uint32_t number)
+{
+	const struct slab *s = buffers_slab(&d->receive, number);
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = {.wr_id = verbs_work_id(VERBS_WORK_RECV, 0, number), .sg_list = &sge, .num_sge = 1}, *bad;
+	int err;
+
+	if (!s)
+		return error_set(-EINVAL, "there is no receive buffer %#x", number);
+	sge = (struct ibv_sge){(uint64_t)(uintptr_t)slab_piece(s, number & 0xffff), (uint32_t)s->piece_bytes, s->mr->lkey};
+	err = d->verbs->api->post_srq_recv(d->srq, &wr, &bad);
+	return err ? error_sys(-err, "posting a receive") : 0;
+}
+
+static int device_post_free(struct verbs_device *d)
+{
+	int rc = 0;
+
+	while (rc == 0 && d->receive.free_count > 0)
+		rc = device_post_receive(d, buffers_take(&d->receive));
+	return rc;
+}
+
+/* One more slab, smaller where lockable memory is short.  0 or -errno with text. */
+static int device_grow(struct verbs_device *d, struct buffers *b, uint32_t want, uint32_t least)
+{
+	struct verbs *v = d->verbs;
+	uint32_t count = buffers_step(b, want);
+	struct slab s = {0};
+	int rc = error_set(-ENOSPC, "all %u buffers of %s are in use: raise verbs_buffer_bytes", b->max, d->context->device->name);
+
+	for (; count > 0 && count >= least; count /= 2) {
+		work_unlock(&v->work);
+		rc = slab_open(&s, v->api, d->pd, count, v->slot_bytes);
+		work_lock(&v->work);
+		if (rc != -ENOMEM)
+			break;
+		device_warn_memory(v, (size_t)count * v->slot_bytes);
+	}
+	if (rc == -ENOMEM)
+		b->max = b->count; /* not asked for again */
+	if (rc < 0 || buffers_add(b, &s) == 0)
 		return rc;
-	d->srq_slab_count++;
-	for (uint32_t i = 0; i < count; i++) {
-		rc = pool_post_receive(d, NULL, (d->srq_slab_count - 1) << 16 | i);
-		if (rc < 0)
-			return rc;
-		d->srq_posted++;
-	}
-	return 0;
+	work_unlock(&v->work);
+	slab_close(&s, v->api);
+	work_lock(&v->work);
+	return -ENOSPC;
 }
 
-int device_take_room(struct verbs_device *d, uint32_t entries, uint32_t *receives)
+int device_promise_first(struct verbs_device *d, uint32_t count, uint32_t least)
 {
-	uint32_t want = *receives, spare = d->srq_posted - d->srq_promised;
+	uint32_t spare = d->receive.count - d->promised;
+	int rc = 0;
 
-	if (d->broken)
-		return error_set(-EIO, "the RDMA device %s has failed", d->context->device->name);
-	if (d->cq_used + (int)entries > d->cq_room)
-		return error_set(-ENOSPC, "the completion queue of %s has no room for another connection: lower verbs_slots",
-				 d->context->device->name);
-	if (d->srq) {
-		int rc = 0;
-
-		if (want > spare && d->srq_posted + want - spare > d->srq_room)
-			want = spare + (d->srq_room - d->srq_posted);
-		if (want < 4)
-			return error_set(-ENOSPC, "the shared receive queue of %s is full: set verbs_srq=0", d->context->device->name);
-		if (want > spare)
-			rc = device_grow_srq(d, want - spare);
-		if (rc < 0)
-			return rc;
-		*receives = want;
-		d->srq_promised += want;
-	}
-	d->cq_used += (int)entries;
-	return 0;
+	if (spare < count)
+		rc = device_grow(d, &d->receive, count - spare, spare < least ? least - spare : 1);
+	if (rc == 0)
+		rc = device_post_free(d);
+	spare = d->receive.count - d->promised; /* polls may have promised some meanwhile */
+	if (spare < least)
+		return rc < 0 ? rc : error_set(-ENOSPC, "the shared receive queue of %s is full: set verbs_srq=0", d->context->device->name);
+	count = device_min(count, spare);
+	d->promised += count;
+	return (int)count;
 }
 
-void device_give_room(struct verbs_device *d, uint32_t entries, uint32_t receives)
+uint32_t device_promise(struct verbs_device *d, uint32_t count)
 {
-	d->cq_used -= (int)entries;
-	if (d->srq)
-		d->srq_promised -= receives;
+	const struct verbs *v = d->verbs;
+	uint64_t to_come = (uint64_t)v->first_credit * (uint64_t)(v->env.size - 1 > (int)v->conn_open ? v->env.size - 1 - (int)v->conn_open : 0);
+	uint32_t spare = d->receive.count - d->promised;
+
+	d->scarce = d->promised + count + to_come > d->receive.max;
+	if (d->scarce)
+		return 0;
+	if (spare < count && !d->receive.wanted) {
+		d->receive.wanted = true;
+		work_signal(&d->verbs->work);
+	}
+	count = device_min(count, spare);
+	d->promised += count;
+	return count;
 }
+
+bool device_work(struct verbs_device *d)
+{
+	bool receive = d->receive.wanted, send = d->send.wanted;
+	int rc = 0;
+
+	if (receive)
+		rc = device_grow(d, &d->receive, d->verbs->slots, 1);
+	if (receive && rc == 0)
+		rc = device_post_free(d);
+	if (send && rc == 0)
+		rc = device_grow(d, &d->send, DEVICE_SEND_FIRST, 1);
+	if (rc < 0)
+		log_debug(d->verbs->env.log, "verbs: %s", error_text());
+	d->receive.wanted = d->send.wanted = false;
+	return receive || send;
+}
+
+/* --- what there is --- */
 
 static const char *device_link_layer(const struct ibv_context *c, const struct ibv_port_attr *p)
 {

@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: MIT */
+#include "transport/verbs/gid.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "transport/verbs/verbs_state.h"
 
-/* Entries of a port's GID table that are looked at. */
+/* Entries of a port's GID table that are looked at, and that an address handle can name: its index has 8 bits. */
 #define GID_ENTRIES 256
 
-/* Without RDMA CM nobody tells which device stands behind an address: the GID tables do for RoCE. */
+/* name or name:port */
+bool gid_device_wanted(const struct verbs *v, const struct verbs_local *l)
+{
+	const char *want = settings_text(v->env.settings, SETTING_VERBS_DEVICE);
+	size_t n = strcspn(want, ":");
+
+	if (!*want)
+		return true;
+	if (strlen(l->device) != n || strncmp(want, l->device, n) != 0)
+		return false;
+	return !want[n] || strtol(want + n + 1, NULL, 10) == l->port;
+}
+
 static bool gid_is(const union ibv_gid *gid, const struct sockaddr *addr)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -40,22 +54,27 @@ static int gid_find(const struct verbs *v, struct ibv_context *c, uint8_t port, 
 	return found;
 }
 
-/* InfiniBand: any address will do for the exchange, packets go by LID. The first one is taken. */
+/* InfiniBand: any address will do for the wire-up, packets go by LID. The first one is taken. */
 static bool gid_port_fits(const struct verbs *v, struct verbs_local *l, const struct sockaddr *addr)
 {
 	int64_t wanted = settings_int(v->env.settings, SETTING_VERBS_GID_INDEX);
 	struct ibv_port_attr port;
 	int index;
 
-	if (v->api->query_port(l->context, l->port, &port) || port.state != IBV_PORT_ACTIVE || !route_device_wanted(v, l))
+	if (v->api->query_port(l->context, l->port, &port) || port.state != IBV_PORT_ACTIVE || !gid_device_wanted(v, l))
 		return false;
+	if (wanted >= GID_ENTRIES) {
+		log_warn(v->env.log, "verbs: verbs_gid_index=%lld: without RDMA CM only the entries 0 to %d can be used",
+			 (long long)wanted, GID_ENTRIES - 1);
+		return false;
+	}
 	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
 		index = gid_find(v, l->context, l->port, port.gid_tbl_len, addr);
-		l->way = VERBS_WAY_TCP_ROCE;
+		l->method = VERBS_TCP_ROCE;
 		l->gid_index = (uint8_t)index;
 		return index >= 0;
 	}
-	l->way = VERBS_WAY_TCP_IB;
+	l->method = VERBS_TCP_IB;
 	l->gid_index = wanted > 0 ? (uint8_t)wanted : 0;
 	for (int i = 0; i < v->local_count; i++) {
 		if (v->locals[i].context == l->context && v->locals[i].port == l->port)
@@ -83,7 +102,7 @@ int gid_open_devices(struct verbs *v)
 	if (list)
 		v->api->free_device_list(list);
 	if (v->context_count == 0)
-		return error_set(-ENODEV, "no RDMA device that can be connected by TCP exchange (iWARP needs verbs_connect=cm)");
+		return error_set(-ENODEV, "no RDMA device that can be connected by TCP wire-up (iWARP needs verbs_connect=cm)");
 	return 0;
 }
 

@@ -1,169 +1,202 @@
 /* SPDX-License-Identifier: MIT */
+#include "transport/verbs/post.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "transport/verbs/verbs_state.h"
 
 /* Kept back from packets of the core, so that credit can always be returned: one slot, one credit. */
 #define POST_KEPT 1u
 
 /* Sequence numbers wrap. */
-static uint32_t post_outstanding(const struct verbs_link *l)
+static uint32_t post_outstanding(const struct verbs_conn *c)
 {
-	return l->tx_head - l->tx_done;
+	return c->tx_head - c->tx_done;
 }
 
-static bool post_has_room(const struct verbs_link *l, uint32_t kept)
+static bool post_has_room(const struct verbs_conn *c, uint32_t kept)
 {
-	return l->credits > kept && post_outstanding(l) + kept < l->tx.count;
+	return c->credit > kept && post_outstanding(c) + kept < c->tx_count;
 }
 
-/* A caller over iWARP that was not answered yet keeps back what it greets with: its first burst may be the very data that
- * soft-iWARP overlooks (connect.c). */
-static uint32_t post_kept(const struct verbs_link *l)
+/* The connecting side over iWARP keeps back what it repeats HELLO with until it is answered: its first burst may be the very data that
+ * soft-iWARP overlooks (handshake.h). */
+static uint32_t post_kept(const struct verbs_conn *c)
 {
-	if (!l->caller || l->greeted || !l->device->iwarp)
+	if (!c->caller || c->greeted || !c->device->iwarp)
 		return POST_KEPT;
-	return l->credits_max / 2 < VERBS_GREETINGS ? l->credits_max / 2 : VERBS_GREETINGS;
+	return c->credit_first / 2 < POST_HELLOS ? c->credit_first / 2 : POST_HELLOS;
 }
 
-static struct wire_hdr *post_slot(struct verbs_link *l)
+static struct wire_hdr *post_header(const struct verbs_conn *c)
 {
-	return (struct wire_hdr *)(void *)slab_piece(&l->tx, l->tx_head % l->tx.count);
+	return (struct wire_hdr *)(void *)slab_piece(&c->headers, c->tx_head % c->tx_count);
 }
 
-/* Posts the next slot. The last packet that credit allows is signalled in any case: else nothing might tell
- * that all before it are done. */
-static void post_packet(struct verbs_link *l, struct wire_hdr *hdr, bool signal)
+/* More than half of the pool is in use: no connection may keep pieces that it does not know to be done. */
+static bool post_pool_is_short(const struct buffers *b)
 {
-	struct verbs_peer *p = l->peer;
+	return b->free_count < b->count / 2;
+}
+
+/* Posts the next packet, from its header slot or (piece) out of the pool.  The last one that credit allows is signalled in any case:
+ * else nothing might report that all before it are done. */
+static void post_packet(struct verbs_conn *c, struct wire_hdr *hdr, uint32_t lkey, uint32_t piece, bool signal)
+{
+	struct verbs_peer *p = c->peer;
 	uint32_t bytes = (uint32_t)sizeof(*hdr) + hdr->len;
-	struct ibv_sge sge = {(uint64_t)(uintptr_t)hdr, bytes, l->tx.mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = verbs_work_id(VERBS_WORK_SEND, l->number, l->tx_head),
+	struct ibv_sge sge = {(uint64_t)(uintptr_t)hdr, bytes, lkey};
+	struct ibv_send_wr wr = {.wr_id = verbs_work_id(VERBS_WORK_SEND, c->number, c->tx_head),
 				 .sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_SEND},
 			   *bad;
 	int err;
 
-	hdr->stamp = (uint16_t)(l->owed < UINT16_MAX ? l->owed : UINT16_MAX);
-	l->credits--;
-	if (signal || ++l->unsignalled >= l->tx.count / 4 || l->credits <= POST_KEPT) {
+	hdr->stamp = (uint16_t)(c->owed < UINT16_MAX ? c->owed : UINT16_MAX);
+	c->credit--;
+	if (signal || ++c->unsignalled >= c->tx_count / 4 || c->credit <= POST_KEPT) {
 		wr.send_flags |= IBV_SEND_SIGNALED;
-		l->unsignalled = 0;
+		c->unsignalled = 0;
 	}
-	if (bytes <= l->max_inline) {
+	if (bytes <= c->max_inline) {
 		wr.send_flags |= IBV_SEND_INLINE;
 		p->inlined++;
 	}
-	err = l->verbs->api->post_send(l->qp, &wr, &bad);
+	err = c->verbs->api->post_send(c->qp, &wr, &bad);
+	if (piece != BUFFERS_NONE && (err || (wr.send_flags & IBV_SEND_INLINE))) {
+		buffers_give(&c->device->send, piece); /* the adapter has the bytes, or wants none */
+		piece = BUFFERS_NONE;
+	}
 	if (err) {
 		peer_end(p, -err, "rank %d: the adapter takes no more sends: %s", p->rank, strerror(err));
 		return;
 	}
-	l->owed -= hdr->stamp;
-	l->tx_head++;
+	c->piece[c->tx_head % c->tx_count] = piece;
+	c->owed -= hdr->stamp;
+	c->tx_head++;
 	p->packets_out++;
 }
 
-int verbs_reserve(struct transport *t, int peer, size_t len, struct transport_slot *slot)
+/* A piece of the send pool for the connection's next packet. False: none is free now. */
+static bool post_take_piece(struct verbs_conn *c)
 {
-	struct verbs_peer *p = &((struct verbs *)t)->peers[peer];
+	struct buffers *b = &c->device->send;
 
-	(void)len;
-	switch (p->state) {
-	case VERBS_UP:
-		break;
-	case VERBS_IDLE: {
-		int rc = connect_start(p);
+	if ((b->free_count == 0 || post_pool_is_short(b)) && b->count < b->max && !b->wanted) {
+		b->wanted = true;
+		work_signal(&c->verbs->work);
+	}
+	if (c->spare == BUFFERS_NONE)
+		c->spare = buffers_take(b);
+	return c->spare != BUFFERS_NONE;
+}
 
-		return rc < 0 ? rc : -EAGAIN;
-	}
-	case VERBS_RESOLVING:
-	case VERBS_CALLING:
-	case VERBS_AWAITED:
-	case VERBS_ANSWERING:
-	case VERBS_ENDING: /* the next poll tells */
-		return -EAGAIN;
-	case VERBS_DOWN:
-	case VERBS_STATE_COUNT:
-		return error_set(-ECONNRESET, "%s", p->end_text ? p->end_text : "the connection was closed");
-	}
-	if (p->link->behind_waits || !post_has_room(p->link, post_kept(p->link))) {
-		p->full_count++;
+int post_reserve(struct verbs_conn *c, size_t len, struct transport_slot *slot)
+{
+	if (c->behind_waits || !post_has_room(c, post_kept(c)) || (len > 0 && !post_take_piece(c))) {
+		c->peer->full_count++;
 		return -EAGAIN;
 	}
-	slot->hdr = post_slot(p->link);
+	slot->private = len > 0;
+	slot->hdr = post_header(c);
+	if (len > 0)
+		slot->hdr = (struct wire_hdr *)(void *)slab_piece(buffers_slab(&c->device->send, c->spare), c->spare & 0xffff);
 	slot->payload = slot->hdr + 1;
 	return 0;
 }
 
-void verbs_commit(struct transport *t, int peer, struct transport_slot *slot)
+void post_commit(struct verbs_conn *c, struct transport_slot *slot)
 {
-	struct verbs_peer *p = &((struct verbs *)t)->peers[peer];
+	uint32_t piece = c->spare;
 
-	if (p->state == VERBS_UP)
-		post_packet(p->link, slot->hdr, false);
+	if (!slot->private) {
+		post_packet(c, slot->hdr, c->headers.mr->lkey, BUFFERS_NONE, false);
+		return;
+	}
+	c->spare = BUFFERS_NONE;
+	post_packet(c, slot->hdr, buffers_slab(&c->device->send, piece)->mr->lkey, piece, post_pool_is_short(&c->device->send));
 }
 
-void verbs_discard(struct transport *t, int peer, struct transport_slot *slot)
-{
-	(void)t; /* nothing was advanced */
-	(void)peer;
-	(void)slot;
-}
-
-bool post_own(struct verbs_link *l, const struct wire_ctl *ctl, bool last)
+bool post_own(struct verbs_conn *c, enum own_packet id, bool last)
 {
 	struct wire_hdr *hdr;
 
-	if (l->peer->state != VERBS_UP || !post_has_room(l, last ? 0 : POST_KEPT))
+	if (c->peer->state != PEER_UP || !post_has_room(c, last ? 0 : POST_KEPT))
 		return false;
-	hdr = post_slot(l);
-	*hdr = (struct wire_hdr){.kind = WIRE_NONE, .ctl = *ctl};
-	post_packet(l, hdr, true);
+	hdr = post_header(c);
+	*hdr = (struct wire_hdr){.kind = WIRE_NONE, .ctl = {.id = id}};
+	post_packet(c, hdr, c->headers.mr->lkey, BUFFERS_NONE, true);
 	return true;
 }
 
-bool post_behind(struct verbs_link *l, const struct wire_hdr *hdr)
+bool post_behind(struct verbs_conn *c, const struct wire_hdr *hdr)
 {
 	struct wire_hdr *slot;
 
-	if (!post_has_room(l, post_kept(l)))
+	if (!post_has_room(c, post_kept(c)))
 		return false;
-	slot = post_slot(l);
+	slot = post_header(c);
 	*slot = *hdr;
-	post_packet(l, slot, false);
+	post_packet(c, slot, c->headers.mr->lkey, BUFFERS_NONE, false);
 	return true;
 }
 
-void post_credit(struct verbs_link *l)
+/* The other side has used half of what it was granted since credit last went out: it may have more, out of the shared pool.
+ * Where that is scarce, what is above the first grant is withdrawn by half. */
+static void post_adjust_grant(struct verbs_conn *c)
 {
-	if (l->owed * 2 < l->rx_count || l->peer->state != VERBS_UP)
+	struct verbs_device *d = c->device;
+	uint32_t slots = c->verbs->slots, first = c->verbs->first_credit, more = c->granted, less;
+
+	if (!d->srq || c->granted == 0)
 		return;
-	if (post_own(l, &(struct wire_ctl){.id = VERBS_OWN_CREDIT}, true))
-		l->peer->credit_packets++;
+	if (more > slots - c->granted)
+		more = slots - c->granted;
+	more = more > 0 ? device_promise(d, more) : 0;
+	c->granted += more;
+	c->owed += more;
+	if (more > 0 || !d->scarce || c->granted < 2 * first)
+		return;
+	less = c->owed < c->granted - first ? c->owed / 2 : (c->granted - first) / 2;
+	c->granted -= less;
+	c->owed -= less;
+	d->promised -= less;
 }
 
-/* A tail that nothing signals is pushed by a packet that is. */
-static bool post_drained(struct verbs_peer *p)
+void post_owe(struct verbs_conn *c)
 {
-	struct verbs_link *l = p->link;
+	c->owed++;
+	if (c->owed * 2 == c->granted || c->owed * 2 == c->granted + 1)
+		post_adjust_grant(c);
+	post_credit(c);
+}
 
-	if (p->state != VERBS_UP || post_outstanding(l) == 0)
+void post_credit(struct verbs_conn *c)
+{
+	if (c->owed == 0 || c->owed * 2 < c->granted || c->peer->state != PEER_UP)
+		return;
+	if (post_own(c, OWN_CREDIT, true))
+		c->peer->credit_packets++;
+}
+
+void post_done(struct verbs_conn *c, uint32_t end)
+{
+	for (; (int32_t)(end - c->tx_done) > 0; c->tx_done++) {
+		uint32_t *piece = &c->piece[c->tx_done % c->tx_count];
+
+		if (*piece != BUFFERS_NONE)
+			buffers_give(&c->device->send, *piece);
+		*piece = BUFFERS_NONE;
+	}
+}
+
+bool post_drained(struct verbs_conn *c)
+{
+	if (post_outstanding(c) == 0)
 		return true;
-	if (l->unsignalled > 0)
-		post_own(l, &(struct wire_ctl){.id = VERBS_OWN_CREDIT}, false);
+	if (c->unsignalled > 0) /* a tail that nothing signals is pushed by a packet that is */
+		post_own(c, OWN_CREDIT, false);
 	return false;
-}
-
-bool verbs_drained(struct transport *t)
-{
-	struct verbs *v = (struct verbs *)t;
-	bool all = true;
-
-	for (int r = 0; v->peers && r < v->env.size; r++)
-		all = post_drained(&v->peers[r]) && all;
-	return all;
 }

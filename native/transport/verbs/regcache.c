@@ -2,6 +2,7 @@
 #include "transport/verbs/regcache.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,15 @@ static struct regcache_entry **regcache_bucket(struct regcache *c, const void *a
 	return &c->bucket[h >> 56];
 }
 
+static void bucket_remove(struct regcache *c, struct regcache_entry *e)
+{
+	struct regcache_entry **at = regcache_bucket(c, e->addr);
+
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+}
+
 static void idle_remove(struct regcache *c, struct regcache_entry *e)
 {
 	*(e->newer ? &e->newer->older : &c->newest) = e->older;
@@ -142,84 +152,53 @@ static void idle_add(struct regcache *c, struct regcache_entry *e)
 	c->idle_bytes += e->len;
 }
 
-/* Out of the cache, and out of the adapter. */
-static void regcache_end(struct regcache *c, struct regcache_entry *e)
+/* A READY entry without uses, not idle: nobody finds it from now on. */
+static void entry_end(struct regcache *c, struct regcache_entry *e)
 {
-	struct regcache_entry **at = regcache_bucket(c, e->addr);
-
-	while (*at != e)
-		at = &(*at)->next;
-	*at = e->next;
-	if (e->users == 0 && e->kept)
-		idle_remove(c, e);
-	c->bytes -= e->len;
-	c->api->dereg_mr(e->mr);
-	free(e);
+	bucket_remove(c, e);
+	e->state = REGCACHE_ENDING;
+	e->queued = c->ending;
+	c->ending = e;
+	work_signal(c->work);
 }
 
 /* Makes room. False: nothing is left to give up. */
 static bool regcache_evict(struct regcache *c)
 {
-	if (!c->oldest)
+	struct regcache_entry *e = c->oldest;
+
+	if (!e)
 		return false;
 	c->evicted_count++;
-	regcache_end(c, c->oldest);
+	idle_remove(c, e);
+	entry_end(c, e);
 	return true;
 }
 
-static bool regcache_fits(struct regcache *c, size_t len)
+/* The last use of a READY entry has ended. */
+static void entry_unused(struct regcache *c, struct regcache_entry *e)
 {
-	if (c->len_max && len > c->len_max) {
-		errno = EMSGSIZE;
-		return false;
+	if (!e->kept) {
+		entry_end(c, e);
+		return;
 	}
-	if (!c->bytes_max)
-		return true;
-	if (len > c->bytes_max)
-		return false;
-	while (c->bytes + len > c->bytes_max) {
-		if (!regcache_evict(c))
-			return false;
-	}
-	return true;
-}
-
-static struct ibv_mr *regcache_register(struct regcache *c, void *addr, size_t len, int access)
-{
-	struct ibv_mr *mr;
-
-	errno = ENOMEM;
-	if (!regcache_fits(c, len))
-		return NULL;
-	do {
-		mr = c->api->reg_mr(c->pd, addr, len, access | c->always);
-	} while (!mr && (errno == ENOMEM || errno == EAGAIN) && regcache_evict(c));
-	return mr;
+	idle_add(c, e);
+	while (c->idle_count > c->ranges->count_max || c->idle_bytes > c->ranges->bytes_max)
+		regcache_evict(c);
 }
 
 static struct regcache_entry *regcache_add(struct regcache *c, char *addr, size_t len, int access, bool kept)
 {
-	struct regcache_entry *e = malloc(sizeof(*e)), **bucket = regcache_bucket(c, addr);
-	int err;
+	struct regcache_entry *e = malloc(sizeof(*e)), **bucket = regcache_bucket(c, addr), **at;
 
-	if (!e) {
-		errno = ENOMEM;
+	if (!e)
 		return NULL;
-	}
-	*e = (struct regcache_entry){.addr = addr, .len = len, .access = access, .users = 1, .kept = kept};
-	e->mr = regcache_register(c, addr, len, access);
-	if (!e->mr) {
-		err = errno;
-		free(e);
-		errno = err;
-		return NULL;
-	}
-	e->next = *bucket;
+	*e = (struct regcache_entry){.next = *bucket, .addr = addr, .len = len, .access = access, .kept = kept};
 	*bucket = e;
-	c->registered_count++;
-	c->bytes += len;
-	if (c->bytes > c->bytes_peak)
-		c->bytes_peak = c->bytes;
+	for (at = &c->todo; *at; at = &(*at)->queued)
+		;
+	*at = e;
+	work_signal(c->work);
 	return e;
 }
 
@@ -232,7 +211,7 @@ static struct regcache_entry *regcache_find(struct regcache *c, const char *at, 
 			continue;
 		if (e->kept ? (size_t)(addr - at) + len > e->len : addr != at || len != e->len)
 			continue;
-		if (e->users++ == 0)
+		if (e->uses == 0 && e->state == REGCACHE_READY)
 			idle_remove(c, e);
 		c->shared_count++;
 		return e;
@@ -240,35 +219,86 @@ static struct regcache_entry *regcache_find(struct regcache *c, const char *at, 
 	return NULL;
 }
 
-struct regcache_entry *regcache_get(struct regcache *c, void *addr, size_t len, int access)
+int regcache_use(struct regcache *c, struct regcache_use *use, void *addr, size_t len, int access)
 {
 	struct regcache_range *k = regcache_range_of(c->ranges, addr, len);
 	struct regcache_entry *e = k ? regcache_find(c, k->base, addr, len, access) : NULL;
 
 	if (!e)
 		e = regcache_find(c, addr, addr, len, access);
-	if (!e && k && !k->partial) {
+	if (!e && k && !k->partial)
 		e = regcache_add(c, k->base, k->bytes, REGCACHE_ALL, true);
-		k->partial = !e;
-	}
-	if (!e)
+	else if (!e)
 		e = regcache_add(c, addr, len, access, k != NULL);
+	use->entry = e;
+	use->addr = addr;
+	use->len = len;
+	use->access = access;
+	use->revoked = false;
 	if (!e)
-		c->refused_count++;
-	return e;
+		return error_set(-ENOMEM, "no memory for a registration");
+	e->uses++;
+	if (e->state == REGCACHE_READY)
+		return 0;
+	use->next = e->waiting;
+	e->waiting = use;
+	return -EINPROGRESS;
 }
 
-void regcache_put(struct regcache *c, struct regcache_entry *e)
+static void waiting_remove(struct regcache_entry *e, const struct regcache_use *use)
 {
-	if (!e || --e->users > 0)
+	struct regcache_use **at = &e->waiting;
+
+	while (*at && *at != use)
+		at = &(*at)->next;
+	if (*at)
+		*at = use->next;
+}
+
+static void todo_remove(struct regcache *c, const struct regcache_entry *e)
+{
+	struct regcache_entry **at = &c->todo;
+
+	while (*at != e)
+		at = &(*at)->queued;
+	*at = e->queued;
+}
+
+void regcache_unuse(struct regcache *c, struct regcache_use *use)
+{
+	struct regcache_entry *e = use->entry;
+
+	if (!e)
 		return;
-	if (!e->kept) {
-		regcache_end(c, e);
+	use->entry = NULL;
+	waiting_remove(e, use);
+	if (use->revoked || --e->uses > 0)
 		return;
+	if (e->state == REGCACHE_READY) {
+		entry_unused(c, e);
+	} else if (e->state == REGCACHE_QUEUED) {
+		todo_remove(c, e);
+		bucket_remove(c, e);
+		free(e);
+	} /* BUSY: whoever registers it finds it unused */
+}
+
+bool regcache_revoke(struct regcache *c, struct regcache_use *use)
+{
+	struct regcache_entry *e = use->entry;
+
+	if (!e || e->state != REGCACHE_READY) {
+		regcache_unuse(c, use);
+		return false;
 	}
-	idle_add(c, e);
-	while (c->idle_count > c->ranges->count_max || c->idle_bytes > c->ranges->bytes_max)
-		regcache_evict(c);
+	e->lost = true;
+	e->kept = false;
+	use->revoked = true;
+	use->next = e->waiting;
+	e->waiting = use;
+	if (--e->uses == 0)
+		entry_end(c, e);
+	return true;
 }
 
 void regcache_drop(struct regcache *c, const void *base, size_t bytes)
@@ -280,20 +310,177 @@ void regcache_drop(struct regcache *c, const void *base, size_t bytes)
 			next = e->next;
 			if (!e->kept || (uintptr_t)e->addr >= (uintptr_t)base + bytes ||
 			    (uintptr_t)e->addr + e->len <= (uintptr_t)base || regcache_range_of(c->ranges, e->addr, e->len))
-				continue; /* elsewhere, or another range vouches for it */
-			e->lost = e->users > 0;
-			if (e->lost)
-				e->kept = false;
-			else
-				regcache_end(c, e);
+				continue; /* elsewhere, or another range stands for it */
+			e->kept = false;
+			e->lost = true;
+			if (e->uses > 0 || e->state != REGCACHE_READY)
+				continue;
+			idle_remove(c, e);
+			entry_end(c, e);
 		}
+	}
+}
+
+/* --- with the lock released --- */
+
+static void deregister_next(struct regcache *c)
+{
+	struct regcache_entry *e = c->ending;
+
+	c->ending = e->queued;
+	c->away++;
+	work_unlock(c->work);
+	c->api->dereg_mr(e->mr);
+	work_lock(c->work);
+	c->away--;
+	c->bytes -= e->len;
+	while (e->waiting) {
+		struct regcache_use *use = e->waiting;
+
+		e->waiting = use->next;
+		use->entry = NULL;
+		use->ready(use, -ECANCELED);
+	}
+	free(e);
+}
+
+/* A use of what cannot be registered: of a kept range it takes its own part instead. */
+static void use_refused(struct regcache *c, struct regcache_use *use, bool whole, int err)
+{
+	int rc = -err;
+
+	use->entry = NULL;
+	if (whole)
+		rc = regcache_use(c, use, use->addr, use->len, use->access);
+	else
+		c->refused_count++;
+	if (rc != -EINPROGRESS)
+		use->ready(use, rc);
+}
+
+static void entry_refused(struct regcache *c, struct regcache_entry *e, int err)
+{
+	struct regcache_range *k = e->kept ? regcache_range_of(c->ranges, e->addr, e->len) : NULL;
+	bool whole = k && !k->partial && e->access == REGCACHE_ALL;
+	struct regcache_use *use = e->waiting, *next;
+
+	if (whole)
+		k->partial = true;
+	bucket_remove(c, e);
+	for (; use; use = next) {
+		next = use->next;
+		use_refused(c, use, whole, err);
+	}
+	free(e);
+}
+
+static void entry_ready(struct regcache *c, struct regcache_entry *e, struct ibv_mr *mr)
+{
+	struct regcache_use *use = e->waiting, *next;
+
+	e->mr = mr;
+	e->state = REGCACHE_READY;
+	e->waiting = NULL;
+	c->registered_count++;
+	c->bytes += e->len;
+	if (c->bytes > c->bytes_peak)
+		c->bytes_peak = c->bytes;
+	if (e->uses == 0)
+		entry_unused(c, e);
+	for (; use; use = next) {
+		next = use->next;
+		use->ready(use, 0);
+	}
+}
+
+/* 0; -EAGAIN: when what was given up is deregistered; -ENOMEM; -EMSGSIZE. */
+static int regcache_fits(struct regcache *c, size_t len)
+{
+	if (c->len_max && len > c->len_max)
+		return -EMSGSIZE;
+	if (!c->bytes_max || c->bytes + len <= c->bytes_max)
+		return 0;
+	if (len > c->bytes_max)
+		return -ENOMEM;
+	return regcache_evict(c) || c->ending || c->away ? -EAGAIN : -ENOMEM;
+}
+
+/* Another thread deregisters. */
+static void regcache_yield(struct regcache *c)
+{
+	work_unlock(c->work);
+	sched_yield();
+	work_lock(c->work);
+}
+
+static void register_next(struct regcache *c)
+{
+	struct regcache_entry *e = c->todo;
+	int err = -regcache_fits(c, e->len);
+	struct ibv_mr *mr = NULL;
+
+	if (err == EAGAIN) {
+		if (!c->ending)
+			regcache_yield(c);
+		return;
+	}
+	c->todo = e->queued;
+	if (!err) {
+		e->state = REGCACHE_BUSY;
+		c->away++;
+		work_unlock(c->work);
+		mr = c->api->reg_mr(c->pd, e->addr, e->len, e->access | c->always);
+		err = mr ? 0 : errno;
+		work_lock(c->work);
+		c->away--;
+	}
+	if (mr) {
+		entry_ready(c, e, mr);
+	} else if (e->uses > 0 && (err == ENOMEM || err == EAGAIN) && regcache_evict(c)) {
+		e->state = REGCACHE_QUEUED; /* once more, first of all */
+		e->queued = c->todo;
+		c->todo = e;
+	} else {
+		entry_refused(c, e, err);
+	}
+}
+
+bool regcache_work(struct regcache *c)
+{
+	if (c->ending)
+		deregister_next(c);
+	else if (c->todo)
+		register_next(c);
+	else
+		return false;
+	return true;
+}
+
+void regcache_drain(struct regcache *c)
+{
+	while (c->ending || c->away) {
+		if (c->ending)
+			deregister_next(c);
+		else
+			regcache_yield(c);
 	}
 }
 
 void regcache_close(struct regcache *c)
 {
 	for (unsigned i = 0; i < REGCACHE_BUCKETS; i++) {
-		while (c->bucket[i])
-			regcache_end(c, c->bucket[i]);
+		while (c->bucket[i]) {
+			struct regcache_entry *e = c->bucket[i];
+
+			c->bucket[i] = e->next;
+			if (e->mr)
+				c->api->dereg_mr(e->mr);
+			free(e);
+		}
+	}
+	for (struct regcache_entry *e = c->ending, *next; e; e = next) {
+		next = e->queued;
+		c->api->dereg_mr(e->mr);
+		free(e);
 	}
 }

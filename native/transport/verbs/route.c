@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "transport/verbs/route.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
@@ -9,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "transport/verbs/verbs_state.h"
+#include "transport/verbs/gid.h"
 
 #define ROUTE_BACKLOG 1024
 /* An iWARP port is a TCP port as well and may be taken: how often another is tried. */
@@ -20,12 +22,18 @@ static socklen_t route_sockaddr_bytes(const struct sockaddr_storage *a)
 	return a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-static void route_set_port(struct sockaddr_storage *a, uint16_t port)
+void route_set_port(struct sockaddr_storage *a, uint16_t port)
 {
 	if (a->ss_family == AF_INET6)
 		((struct sockaddr_in6 *)(void *)a)->sin6_port = port;
 	else
 		((struct sockaddr_in *)(void *)a)->sin_port = port;
+}
+
+uint16_t route_port(const struct sockaddr_storage *a)
+{
+	return a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)a)->sin6_port
+					: ((const struct sockaddr_in *)(const void *)a)->sin_port;
 }
 
 static const void *route_ip(const struct sockaddr_storage *a, size_t *bytes)
@@ -39,11 +47,9 @@ const char *route_text(const struct sockaddr_storage *a, char *out, size_t size)
 {
 	char ip[INET6_ADDRSTRLEN] = "?";
 	size_t bytes;
-	uint16_t port = a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)a)->sin6_port
-						 : ((const struct sockaddr_in *)(const void *)a)->sin_port;
 
 	inet_ntop(a->ss_family, route_ip(a, &bytes), ip, sizeof(ip));
-	snprintf(out, size, a->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip, ntohs(port));
+	snprintf(out, size, a->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip, ntohs(route_port(a)));
 	return out;
 }
 
@@ -65,19 +71,6 @@ static bool route_is_global(const struct ifaddrs *i)
 	if (i->ifa_addr->sa_family != AF_INET6)
 		return false;
 	return !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)i->ifa_addr)->sin6_addr);
-}
-
-/* verbs_device=name or name:port */
-bool route_device_wanted(const struct verbs *v, const struct verbs_local *l)
-{
-	const char *want = settings_text(v->env.settings, SETTING_VERBS_DEVICE);
-	size_t n = strcspn(want, ":");
-
-	if (!*want)
-		return true;
-	if (strlen(l->device) != n || strncmp(want, l->device, n) != 0)
-		return false;
-	return !want[n] || strtol(want + n + 1, NULL, 10) == l->port;
 }
 
 /* The address is an entry of the port's GID table: with verbs_gid_index only that entry will do. */
@@ -110,8 +103,8 @@ static int route_try(struct verbs *v, struct verbs_local *l)
 	snprintf(l->device, sizeof(l->device), "%s", l->listener->verbs->device->name);
 	l->port = l->listener->port_num;
 	l->context = l->listener->verbs;
-	l->way = l->context->device->transport_type == IBV_TRANSPORT_IWARP ? VERBS_WAY_CM_IWARP : VERBS_WAY_CM;
-	if (!route_device_wanted(v, l) || !route_gid_wanted(v, l))
+	l->method = l->context->device->transport_type == IBV_TRANSPORT_IWARP ? VERBS_CM_IWARP : VERBS_CM;
+	if (!gid_device_wanted(v, l) || !route_gid_wanted(v, l))
 		return 0;
 	if (v->api->query_port(l->context, l->port, &port) || port.state != IBV_PORT_ACTIVE) {
 		log_info(v->env.log, "verbs: port %u of %s is not active", l->port, l->device);
@@ -136,7 +129,7 @@ static int route_add(struct verbs *v, const struct sockaddr *addr)
 		if (rc > 0) {
 			v->local_count++;
 			log_debug(v->env.log, "verbs: %s port %u (%s) listens on %s", l->device, l->port,
-				  l->way == VERBS_WAY_CM_IWARP ? "iWARP" : "InfiniBand or RoCE", route_text(&l->addr, text, sizeof(text)));
+				  l->method == VERBS_CM_IWARP ? "iWARP" : "InfiniBand or RoCE", route_text(&l->addr, text, sizeof(text)));
 			return 0;
 		}
 		if (l->listener)
@@ -148,8 +141,8 @@ static int route_add(struct verbs *v, const struct sockaddr *addr)
 	return error_set(rc, "no free port to listen on");
 }
 
-/* All addresses share one door. */
-static int route_add_tcp(struct verbs *v, const struct sockaddr *addr)
+/* All addresses share one listener. */
+static int route_add_tcp(struct verbs *v, const struct sockaddr *addr, uint16_t port)
 {
 	struct verbs_local *l = &v->locals[v->local_count];
 	char text[64];
@@ -157,14 +150,14 @@ static int route_add_tcp(struct verbs *v, const struct sockaddr *addr)
 	if (!gid_local(v, l, addr))
 		return 0;
 	memcpy(&l->addr, addr, addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
-	route_set_port(&l->addr, exchange_port(v));
+	route_set_port(&l->addr, port);
 	v->local_count++;
-	log_debug(v->env.log, "verbs: %s port %u, GID %u, is called by TCP at %s", l->device, l->port, l->gid_index,
+	log_debug(v->env.log, "verbs: %s port %u, GID %u, is connected to by TCP at %s", l->device, l->port, l->gid_index,
 		  route_text(&l->addr, text, sizeof(text)));
 	return 0;
 }
 
-int route_scan(struct verbs *v)
+int route_scan(struct verbs *v, uint16_t tcp_port)
 {
 	static const int families[] = {AF_INET, AF_INET6};
 	struct ifaddrs *all, *i;
@@ -176,7 +169,7 @@ int route_scan(struct verbs *v)
 		for (i = all; i && rc == 0; i = i->ifa_next) {
 			if (route_is_global(i) && i->ifa_addr->sa_family == families[f] &&
 			    v->local_count < (int)VERBS_ADDRESSES_MAX)
-				rc = v->tcp ? route_add_tcp(v, i->ifa_addr) : route_add(v, i->ifa_addr);
+				rc = tcp_port ? route_add_tcp(v, i->ifa_addr, tcp_port) : route_add(v, i->ifa_addr);
 		}
 	}
 	v->api->freeifaddrs(all);
@@ -201,8 +194,8 @@ void route_close(struct verbs *v)
 
 int route_write(const struct verbs *v, void *out, size_t size)
 {
-	struct verbs_address_blob b = {.slot_bytes = v->slot_bytes, .count = (uint32_t)v->local_count};
-	size_t used = offsetof(struct verbs_address_blob, entry) + (size_t)v->local_count * sizeof(b.entry[0]);
+	struct route_blob b = {.slot_bytes = v->slot_bytes, .count = (uint32_t)v->local_count};
+	size_t used = offsetof(struct route_blob, entry) + (size_t)v->local_count * sizeof(b.entry[0]);
 
 	if (size < used)
 		return error_set(-ENOBUFS, "no room for %d addresses", v->local_count);
@@ -213,15 +206,14 @@ int route_write(const struct verbs *v, void *out, size_t size)
 
 		memcpy(b.entry[i].ip, ip, n);
 		b.entry[i].family = a->ss_family == AF_INET6 ? 6 : 4;
-		b.entry[i].way = (uint8_t)v->locals[i].way;
-		b.entry[i].port = a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)a)->sin6_port
-							   : ((const struct sockaddr_in *)(const void *)a)->sin_port;
+		b.entry[i].method = (uint8_t)v->locals[i].method;
+		b.entry[i].port = route_port(a);
 	}
 	memcpy(out, &b, used);
 	return (int)used;
 }
 
-static void route_of_entry(struct sockaddr_storage *a, const struct verbs_address_entry *e)
+static void route_of_entry(struct sockaddr_storage *a, const struct route_entry *e)
 {
 	memset(a, 0, sizeof(*a));
 	if (e->family == 6) {
@@ -235,7 +227,7 @@ static void route_of_entry(struct sockaddr_storage *a, const struct verbs_addres
 }
 
 /* Which of our addresses the kernel would send from; no packet is sent. -1: none, or one without a device. */
-static int route_from(const struct verbs *v, const struct sockaddr_storage *to, enum verbs_way way)
+static int route_from(const struct verbs *v, const struct sockaddr_storage *to, enum verbs_method method)
 {
 	struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
 	socklen_t len = sizeof(from);
@@ -246,7 +238,7 @@ static int route_from(const struct verbs *v, const struct sockaddr_storage *to, 
 	if (connect(fd, (const struct sockaddr *)to, route_sockaddr_bytes(to)) == 0 &&
 	    getsockname(fd, (struct sockaddr *)&from, &len) == 0) {
 		for (int i = 0; i < v->local_count && found < 0; i++) {
-			if (v->locals[i].way == way && (way == VERBS_WAY_TCP_IB || route_same_ip(&v->locals[i].addr, &from)))
+			if (v->locals[i].method == method && (method == VERBS_TCP_IB || route_same_ip(&v->locals[i].addr, &from)))
 				found = i;
 		}
 	}
@@ -254,7 +246,7 @@ static int route_from(const struct verbs *v, const struct sockaddr_storage *to, 
 	return found;
 }
 
-/* An IPv4 caller of the shared door. */
+/* An IPv4 peer at the shared listener. */
 static void route_unmap(struct sockaddr_storage *a)
 {
 	struct sockaddr_in6 six;
@@ -276,7 +268,7 @@ int route_called(const struct verbs *v, int fd)
 		return -1;
 	route_unmap(&at);
 	for (int i = 0; i < v->local_count; i++) {
-		if (v->locals[i].way >= VERBS_WAY_TCP_ROCE && route_same_ip(&v->locals[i].addr, &at))
+		if (v->locals[i].method >= VERBS_TCP_ROCE && route_same_ip(&v->locals[i].addr, &at))
 			return i;
 	}
 	return -1;
@@ -284,8 +276,8 @@ int route_called(const struct verbs *v, int fd)
 
 bool route_choose(const struct verbs *v, struct verbs_peer *p, const void *blob, size_t bytes)
 {
-	struct verbs_address_blob b = {0};
-	size_t head = offsetof(struct verbs_address_blob, entry);
+	struct route_blob b = {0};
+	size_t head = offsetof(struct route_blob, entry);
 
 	p->local = -1;
 	if (bytes < head || bytes > sizeof(b))
@@ -297,7 +289,7 @@ bool route_choose(const struct verbs *v, struct verbs_peer *p, const void *blob,
 	p->slot_bytes = b.slot_bytes < v->slot_bytes ? b.slot_bytes : v->slot_bytes;
 	for (uint32_t i = 0; i < b.count && p->local < 0; i++) {
 		route_of_entry(&p->remote, &b.entry[i]);
-		p->local = route_from(v, &p->remote, (enum verbs_way)b.entry[i].way);
+		p->local = route_from(v, &p->remote, (enum verbs_method)b.entry[i].method);
 	}
 	return p->local >= 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "transport/verbs/verbs_state.h"
+#include "transport/verbs/status.h"
 
 const char *status_text(enum ibv_wc_status status)
 {
@@ -52,17 +52,22 @@ const char *status_text(enum ibv_wc_status status)
 
 const char *event_text(enum ibv_event_type type)
 {
-	if (type == IBV_EVENT_PORT_ERR)
+	switch ((int)type) {
+	case IBV_EVENT_PORT_ERR:
 		return "the port went down: is the link up (ibv_devinfo, ip link)?";
-	if (type == IBV_EVENT_PORT_ACTIVE)
+	case IBV_EVENT_PORT_ACTIVE:
 		return "the port came up";
-	if (type == IBV_EVENT_DEVICE_FATAL)
+	case IBV_EVENT_DEVICE_FATAL:
 		return "the adapter failed or was removed: look at the kernel log";
-	if (type == IBV_EVENT_CQ_ERR)
-		return "the completion queue overran or failed";
-	if (type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR)
-		return "the adapter gave a queue pair up: look at the kernel log";
-	if (type == IBV_EVENT_SRQ_ERR)
+	case IBV_EVENT_CQ_ERR:
+		return "a completion queue overran or failed";
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+		return "the adapter ended a queue pair: look at the kernel log";
+	case IBV_EVENT_SRQ_ERR:
 		return "the shared receive queue failed";
-	return "something that needs no action happened";
+	default: /* the list grows with the library */
+		return "an event that needs no action";
+	}
 }

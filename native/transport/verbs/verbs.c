@@ -2,7 +2,6 @@
 #include "transport/verbs/verbs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +10,24 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "transport/verbs/verbs_state.h"
+#include "transport/verbs/route.h"
+#include "transport/verbs/cm.h"
+#include "transport/verbs/complete.h"
+#include "transport/verbs/gid.h"
+#include "transport/verbs/rma.h"
+#include "transport/verbs/wireup.h"
 
 #define VERBS_SLOT_MIN 512u
+/* Receives that a new connection is granted, if that fits the memory for it, and the fewest with which credit can flow back. */
+#define VERBS_FIRST_CREDIT 8u
+#define VERBS_LEAST_CREDIT 4u
 
 static struct verbs *verbs_of(struct transport *t)
 {
 	return (struct verbs *)t;
 }
+
+/* --- life --- */
 
 /* 32 hex digits to 16 bytes; anything else, as tests have it, is cut to fit. */
 static void verbs_read_job(struct verbs *v)
@@ -32,93 +41,132 @@ static void verbs_read_job(struct verbs *v)
 	}
 }
 
-/* Where few pages may be locked: half of them for buffers, shared by all peers to come, half for messages. */
-static void verbs_fit_memory(struct verbs *v)
+/* Where few pages may be locked: half of them for packets, half for messages. */
+static void verbs_limit_memory(struct verbs *v)
 {
-	uint64_t links = v->env.size > 1 ? (uint64_t)v->env.size - 1 : 1;
 	struct rlimit limit;
 
-	v->slots = (uint32_t)settings_int(v->env.settings, SETTING_VERBS_SLOTS);
-	v->slot_bytes = (uint32_t)settings_int(v->env.settings, SETTING_VERBS_CHUNK) & ~63u;
+	v->buffer_bytes = (uint64_t)settings_int(v->env.settings, SETTING_VERBS_BUFFER_BYTES);
 	if (geteuid() == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 		return;
 	v->register_max = limit.rlim_cur / 2;
-	while (v->slot_bytes / 2 >= VERBS_SLOT_MIN && 8 * v->slot_bytes * links > v->register_max)
-		v->slot_bytes = v->slot_bytes / 2 & ~63u;
-	while (v->slots > 4 && 2 * (uint64_t)v->slots * v->slot_bytes * links > v->register_max)
-		v->slots /= 2;
-	if (v->slots < (uint32_t)settings_int(v->env.settings, SETTING_VERBS_SLOTS))
-		pool_warn_memory(v, 2 * (size_t)links * (size_t)settings_int(v->env.settings, SETTING_VERBS_SLOTS) *
-				    (size_t)settings_int(v->env.settings, SETTING_VERBS_CHUNK));
+	if (v->buffer_bytes > v->register_max)
+		v->buffer_bytes = v->register_max;
 }
 
-/* How connections are to be made here. 0 or -errno with text. */
-static int verbs_choose_way(struct verbs *v)
+/* Buffers for connections to all peers fit into the memory for packets: half of it holds the receives that each is granted at
+ * first.  Without a shared receive queue each connection has all its receives from the start. */
+static void verbs_fit_buffers(struct verbs *v)
+{
+	uint64_t peers = v->env.size > 1 ? (uint64_t)v->env.size - 1 : 1, half = v->buffer_bytes / 2;
+	uint32_t slots = (uint32_t)settings_int(v->env.settings, SETTING_VERBS_SLOTS);
+	uint32_t bytes = (uint32_t)settings_int(v->env.settings, SETTING_VERBS_CHUNK) & ~63u;
+	bool shared = settings_int(v->env.settings, SETTING_VERBS_SRQ);
+
+	v->slots = slots;
+	v->slot_bytes = bytes;
+	v->first_credit = slots < VERBS_FIRST_CREDIT ? slots : VERBS_FIRST_CREDIT;
+	while (v->first_credit > VERBS_LEAST_CREDIT && v->first_credit * v->slot_bytes * peers > half)
+		v->first_credit /= 2;
+	while (v->slot_bytes / 2 >= VERBS_SLOT_MIN && v->first_credit * v->slot_bytes * peers > half)
+		v->slot_bytes = v->slot_bytes / 2 & ~63u;
+	while (!shared && v->slots > VERBS_LEAST_CREDIT && v->slots * v->slot_bytes * peers > half)
+		v->slots /= 2;
+	if (v->register_max && (v->slot_bytes < bytes || v->slots < slots))
+		device_warn_memory(v, (size_t)(v->first_credit * bytes * peers));
+}
+
+/* Which connection method is used here. *tcp; 0 or -errno with text. */
+static int verbs_choose_method(struct verbs *v, bool *tcp)
 {
 	enum { AUTO, CM, TCP } want = (unsigned)settings_int(v->env.settings, SETTING_VERBS_CONNECT);
 	int rc = want == TCP ? 0 : v->api->available(true);
 
+	*tcp = want == TCP;
 	if (want == TCP || (want == AUTO && rc < 0)) {
 		char *why = strdup(error_text());
 
 		rc = v->api->available(false);
-		v->tcp = rc == 0;
-		if (v->tcp && want == AUTO)
-			log_warn(v->env.log, "verbs: connections are made by TCP exchange, because: %s", why ? why : "no memory");
+		*tcp = rc == 0;
+		if (*tcp && want == AUTO)
+			log_warn(v->env.log, "verbs: connections are made by TCP wire-up, because: %s", why ? why : "no memory");
 		free(why);
 	}
 	return rc;
 }
 
-static int verbs_start_cm(struct verbs *v)
+static void verbs_connect(struct verbs_peer *p)
 {
-	int flags;
+	char text[64];
+	int rc = p->verbs->connector->start(p);
 
-	v->events = v->api->create_event_channel();
-	if (!v->events)
-		return error_sys(-errno, "rdma_create_event_channel");
-	flags = fcntl(v->events->fd, F_GETFL);
-	if (flags < 0 || fcntl(v->events->fd, F_SETFL, flags | O_NONBLOCK) < 0)
-		return error_sys(-errno, "cannot make the event channel non-blocking");
-	return v->env.watch.add(v->env.watch.monitor, v->events->fd, connect_on_events, v);
+	if (rc < 0) {
+		error_prefix(rc, "connecting to rank %d at %s", p->rank, route_text(&p->remote, text, sizeof(text)));
+		peer_end(p, rc, "%s", error_text());
+	}
 }
 
-/* Without a usable device the transport is open all the same and reaches nobody. */
+/* Slow work that notes were left for (work.h).  Ends first: they give memory back. */
+static void verbs_on_work(void *verbs)
+{
+	struct verbs *v = verbs;
+	bool more = true;
+
+	work_begin(&v->work);
+	while (more) {
+		struct verbs_peer *p = v->requested;
+
+		more = p || v->condemned;
+		while (connection_work(v))
+			;
+		for (struct verbs_device *d = atomic_load(&v->devices); d; d = atomic_load(&d->next)) {
+			while (regcache_work(&d->regs))
+				more = true;
+			more = device_work(d) || more;
+		}
+		if (!p)
+			continue;
+		v->requested = p->next_requested;
+		p->requested = false;
+		if (p->state == PEER_RESOLVING && !p->conn)
+			verbs_connect(p);
+	}
+}
+
+/* Without a usable device the transport is open all the same and reaches no peer. */
 static int verbs_start(struct verbs *v)
 {
-	int rc = verbs_choose_way(v);
+	bool tcp = false;
+	int rc = work_open(&v->work, &v->env.watch, verbs_on_work, v);
 
-	if (rc == 0 && v->tcp)
+	if (rc == 0)
+		rc = verbs_choose_method(v, &tcp);
+	if (rc == 0 && tcp)
 		rc = gid_open_devices(v);
 	if (rc == 0)
-		rc = v->tcp ? exchange_open_door(v) : verbs_start_cm(v);
+		rc = tcp ? wireup_open(v) : cm_open(v);
 	if (rc < 0)
 		return rc;
 	v->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (v->timer_fd < 0)
 		return error_sys(-errno, "timerfd_create");
-	rc = route_scan(v);
+	rc = route_scan(v, tcp ? wireup_port(v) : 0);
 	if (rc == 0)
-		verbs_fit_memory(v);
-	if (rc == 0)
-		rc = v->env.watch.add(v->env.watch.monitor, v->timer_fd, connect_on_timer, v);
+		rc = v->env.watch.add(v->env.watch.monitor, v->timer_fd, handshake_on_timer, v);
 	return rc;
 }
 
 static void verbs_stop(struct verbs *v)
 {
 	route_close(v);
-	exchange_close_door(v);
-	if (v->events) {
-		v->env.watch.remove(v->env.watch.monitor, v->events->fd);
-		v->api->destroy_event_channel(v->events);
-	}
-	v->events = NULL;
+	wireup_close(v);
+	cm_close(v);
 	if (v->timer_fd >= 0) {
 		v->env.watch.remove(v->env.watch.monitor, v->timer_fd);
 		close(v->timer_fd);
 	}
 	v->timer_fd = -1;
+	work_close(&v->work);
 }
 
 static int verbs_open(struct transport **out, const struct transport_env *env)
@@ -131,7 +179,8 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 		return error_set(-ENOMEM, "no memory");
 	v->base.ops = &transport_verbs_ops;
 	v->env = *env;
-	v->timer_fd = -1;
+	v->timer_fd = v->work.fd = -1;
+	v->on_freed = rma_on_freed;
 	v->api = env->test ? env->test : &verbs_provider_real;
 	get_min = settings_int(env->settings, SETTING_VERBS_GET_MIN);
 	v->get_min = get_min > 0 ? (size_t)get_min : 1;
@@ -145,6 +194,9 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 		v->unusable = strdup(error_text());
 		verbs_stop(v);
 		gid_close_devices(v);
+	} else {
+		verbs_limit_memory(v);
+		verbs_fit_buffers(v);
 	}
 	*out = &v->base;
 	return 0;
@@ -182,36 +234,36 @@ static int verbs_attach(struct transport *t, const struct transport_peer_info *p
 
 static void verbs_attached(struct transport *t)
 {
-	(void)t; /* the listeners have no names to take away */
+	verbs_of(t)->work.single = false; /* other threads come */
 }
 
-static void verbs_close(struct transport *t)
+static void verbs_close_devices(struct verbs *v)
 {
-	struct verbs *v = verbs_of(t);
-	struct verbs_device *d;
+	struct verbs_device *d = atomic_load(&v->devices);
 
-	if (!v)
-		return;
-	move_close(v);
-	expose_close(v);
-	for (uint32_t i = 0; i < v->link_count; i++) {
-		struct verbs_link *l = v->links[i];
-
-		if (!l)
-			continue;
-		if (l->id && l->established && !l->dead)
-			v->api->disconnect(l->id);
-		link_close(l);
-	}
-	free(v->links);
-	verbs_stop(v);
-	d = atomic_load(&v->devices);
 	while (d) {
 		struct verbs_device *next = atomic_load(&d->next);
 
 		device_close(d);
 		d = next;
 	}
+}
+
+static void verbs_close(struct transport *t)
+{
+	struct verbs *v = verbs_of(t);
+
+	if (!v)
+		return;
+	v->work.single = true;
+	rma_close(v);
+	for (uint32_t i = 0; i < v->conn_count; i++) {
+		if (v->conns[i])
+			connection_close(v->conns[i]);
+	}
+	free(v->conns);
+	verbs_stop(v);
+	verbs_close_devices(v);
 	gid_close_devices(v);
 	for (int r = 0; v->peers && r < v->env.size; r++)
 		free(v->peers[r].end_text);
@@ -227,18 +279,30 @@ static void verbs_leave(struct transport *t)
 
 	v->leaving = true;
 	for (int r = 0; v->peers && r < v->env.size; r++) {
-		if (v->peers[r].state == VERBS_UP)
-			post_own(v->peers[r].link, &(struct wire_ctl){.id = VERBS_OWN_LEAVE}, true);
+		if (v->peers[r].state == PEER_UP)
+			post_own(v->peers[r].conn, OWN_LEAVE, true);
 	}
+}
+
+static bool verbs_drained(struct transport *t)
+{
+	const struct verbs *v = verbs_of(t);
+	bool all = !v->condemned && !v->ending;
+
+	for (int r = 0; v->peers && r < v->env.size; r++) {
+		if (v->peers[r].state == PEER_UP)
+			all = post_drained(v->peers[r].conn) && all;
+	}
+	return all;
 }
 
 /* Over iWARP a completed send has left this host's memory, not more; everywhere the star may be faster than the fabric. */
 static bool verbs_awaits(const struct transport *t, int peer)
 {
 	const struct verbs *v = (const struct verbs *)t;
-	enum peer_link_state s = v->peers[peer].state;
+	enum peer_state s = v->peers[peer].state;
 
-	return s == VERBS_ANSWERING || s == VERBS_UP || s == VERBS_ENDING;
+	return s == PEER_ACCEPTING || s == PEER_UP || s == PEER_ENDING;
 }
 
 static bool verbs_reaches(const struct transport *t, int peer)
@@ -248,9 +312,64 @@ static bool verbs_reaches(const struct transport *t, int peer)
 	return v->peers && v->peers[peer].local >= 0;
 }
 
+static void verbs_forget(struct transport *t, int peer)
+{
+	peer_forget(&verbs_of(t)->peers[peer]);
+}
+
+/* --- packets --- */
+
 static size_t verbs_payload_max(const struct transport *t, int peer)
 {
 	return ((const struct verbs *)t)->peers[peer].slot_bytes - sizeof(struct wire_hdr);
+}
+
+static int verbs_reserve(struct transport *t, int peer, size_t len, struct transport_slot *slot)
+{
+	struct verbs_peer *p = &verbs_of(t)->peers[peer];
+
+	switch (p->state) {
+	case PEER_UP:
+		return post_reserve(p->conn, len, slot);
+	case PEER_IDLE:
+		peer_request(p);
+		return -EAGAIN;
+	case PEER_RESOLVING:
+	case PEER_CONNECTING:
+	case PEER_AWAITING:
+	case PEER_ACCEPTING:
+	case PEER_ENDING: /* a later poll tells */
+		return -EAGAIN;
+	case PEER_DOWN:
+	case PEER_STATE_COUNT:
+		break;
+	}
+	return error_set(-ECONNRESET, "%s", p->end_text ? p->end_text : "the connection was closed");
+}
+
+static void verbs_commit(struct transport *t, int peer, struct transport_slot *slot)
+{
+	struct verbs_peer *p = &verbs_of(t)->peers[peer];
+
+	if (p->state == PEER_UP)
+		post_commit(p->conn, slot);
+}
+
+static void verbs_discard(struct transport *t, int peer, struct transport_slot *slot)
+{
+	(void)t; /* nothing was advanced */
+	(void)peer;
+	(void)slot;
+}
+
+static int verbs_poll(struct transport *t, int budget)
+{
+	return complete_poll(verbs_of(t), budget);
+}
+
+static bool verbs_ready(const struct transport *t)
+{
+	return complete_ready((const struct verbs *)t);
 }
 
 static void verbs_arm(struct transport *t)
@@ -261,7 +380,7 @@ static void verbs_arm(struct transport *t)
 
 static void verbs_disarm(struct transport *t)
 {
-	(void)t; /* a request for an event cannot be taken back; the monitor swallows one too many */
+	(void)t; /* a request for an event cannot be taken back; the monitor discards one too many */
 }
 
 static void verbs_wake(struct transport *t, void *doorbell, void *flag, bool urgent)
@@ -278,17 +397,28 @@ static uint32_t *verbs_doorbell(struct transport *t)
 	return NULL;
 }
 
-static void verbs_forget(struct transport *t, int peer)
+/* --- buffers that stay registered --- */
+
+static int verbs_buffer_register(struct transport *t, void *base, size_t bytes)
 {
 	struct verbs *v = verbs_of(t);
-	struct verbs_peer *p = &v->peers[peer];
 
-	if (p->state == VERBS_DOWN)
-		return;
-	if (p->link)
-		link_kill(p->link);
-	peer_set_state(p, VERBS_DOWN);
+	return v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes) : 0;
 }
+
+static int verbs_buffer_release(struct transport *t, const void *base, size_t bytes)
+{
+	struct verbs *v = verbs_of(t);
+	int rc = regcache_unkeep(&v->ranges, base, bytes);
+
+	for (struct verbs_device *d = atomic_load(&v->devices); rc > 0 && d; d = atomic_load(&d->next)) {
+		regcache_drop(&d->regs, base, bytes);
+		regcache_drain(&d->regs);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* --- what can be seen --- */
 
 static void verbs_counters(const struct transport *t, int peer,
 			   void (*add)(void *arg, const char *name, uint64_t value), void *arg)
@@ -306,21 +436,20 @@ static void verbs_counters(const struct transport *t, int peer,
 		add(arg, "verbs_inline", p->inlined);
 		add(arg, "verbs_full", p->full_count);
 		add(arg, "verbs_credit_packets", p->credit_packets);
-		add(arg, "verbs_reads", p->moves[VERBS_READ]);
-		add(arg, "verbs_read_bytes", p->move_bytes[VERBS_READ]);
-		add(arg, "verbs_writes", p->moves[VERBS_WRITE]);
-		add(arg, "verbs_write_bytes", p->move_bytes[VERBS_WRITE]);
+		add(arg, "verbs_reads", p->ops[RMA_READ]);
+		add(arg, "verbs_read_bytes", p->op_bytes[RMA_READ]);
+		add(arg, "verbs_writes", p->ops[RMA_WRITE]);
+		add(arg, "verbs_write_bytes", p->op_bytes[RMA_WRITE]);
 		return;
 	}
-	for (uint32_t i = 0; i < v->link_count; i++) {
-		if (v->links[i] && v->links[i]->qp) {
+	for (uint32_t i = 0; i < v->conn_count; i++) {
+		if (v->conns[i] && v->conns[i]->qp) {
 			qps++;
-			bytes += v->links[i]->tx.bytes + v->links[i]->rx.bytes;
+			bytes += v->conns[i]->headers.bytes + v->conns[i]->rx.bytes;
 		}
 	}
 	for (struct verbs_device *d = atomic_load(&v->devices); d; d = atomic_load(&d->next)) {
-		for (uint32_t i = 0; i < d->srq_slab_count; i++)
-			bytes += d->srq_slabs[i].bytes;
+		bytes += (uint64_t)(d->receive.count + d->send.count) * v->slot_bytes;
 		peak += d->regs.bytes_peak;
 		registered += d->regs.registered_count;
 		shared += d->regs.shared_count;
@@ -345,8 +474,8 @@ static void verbs_describe_choices(const struct settings *settings, const char *
 	bool tcp = settings_int(settings, SETTING_VERBS_CONNECT) == 2;
 
 	snprintf(out, size, "  connections: %s%s\n  long messages: %s\n  buffers kept registered: %lld, %s bytes\n",
-		 tcp	 ? "by TCP exchange, as verbs_connect says"
-		 : no_cm ? "by TCP exchange, because: "
+		 tcp	 ? "by TCP wire-up, as verbs_connect says"
+		 : no_cm ? "by TCP wire-up, because: "
 			 : "by RDMA CM",
 		 !tcp && no_cm ? no_cm : "", movers[settings_int(settings, SETTING_VERBS_RENDEZVOUS)],
 		 (long long)settings_int(settings, SETTING_VERBS_CACHE_ENTRIES), settings_text(settings, SETTING_VERBS_CACHE_BYTES));

@@ -4,8 +4,8 @@
 /*
  * verbs: ranks that an RDMA adapter reaches (InfiniBand, RoCE, iWARP).
  *
- * One reliable connection (RC queue pair) per pair of ranks, made by RDMA CM, or by an
- * exchange over TCP, when the pair first talks.
+ * One reliable connection (RC queue pair) per pair of ranks, made by RDMA CM, or by a
+ * wire-up over TCP, when the pair first talks.
  * Packets are sends into registered buffers of the receiver, bounded by credit; gets and puts are
  * RDMA reads and writes of memory that is registered for the time of the message.
  *

@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 #include "pair.h"
-#include "transport/verbs/verbs_state.h"
+#include "transport/verbs/connection.h"
+#include "transport/verbs/wireup.h"
 
 #define OPS transport_verbs_ops
 
@@ -94,8 +95,8 @@ static void test_two_calls_become_one_connection(void **state)
 		pair_run(&p);
 		expect_good(&p.side[0], 100);
 		expect_good(&p.side[1], 100);
-		assert_true(verbs_of(&p, 0)->peers[1].link->caller != verbs_of(&p, 1)->peers[0].link->caller);
-		assert_true(verbs_of(&p, 1)->peers[0].link->caller); /* the call of the higher rank */
+		assert_true(verbs_of(&p, 0)->peers[1].conn->caller != verbs_of(&p, 1)->peers[0].conn->caller);
+		assert_true(verbs_of(&p, 1)->peers[0].conn->caller); /* the call of the higher rank */
 		pair_close(&p);
 		assert_int_equal(adapter_live(), 0);
 	}
@@ -132,6 +133,24 @@ static void test_iwarp_cannot(void **state)
 	pair_open(&p, by_tcp);
 	assert_false(OPS.reaches(p.side[0].t, 1));
 	pair_close(&p);
+}
+
+/* An index that an address handle cannot name is refused, not cut to the entry that its lowest bits name. */
+static void test_large_gid_index(void **state)
+{
+	static const char *const indexes[] = {"verbs_gid_index=2", "verbs_gid_index=258"};
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const char *const settings[] = {"verbs_connect=tcp", indexes[i % 2], NULL};
+		struct pair p;
+
+		adapter_reset();
+		adapter_faults.infiniband = i / 2;
+		pair_open(&p, settings);
+		assert_int_equal(OPS.reaches(p.side[0].t, 1), i % 2 == 0);
+		pair_close(&p);
+	}
 }
 
 static void test_calls_fail_in_turn(void **state)
@@ -189,7 +208,7 @@ static void test_secrets(void **state)
 
 static int knock(struct pair *p, int rank)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = exchange_port(verbs_of(p, rank)),
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = wireup_port(verbs_of(p, rank)),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -242,8 +261,8 @@ static void test_rails(void **state)
 		assert_true(pair_send_until(&p, first, 1, 8));
 		pair_run(&p);
 		expect_good(&p.side[!first], 1);
-		assert_int_equal(verbs_of(&p, 0)->peers[1].link->here.gid[15], 1);
-		assert_int_equal(verbs_of(&p, 1)->peers[0].link->here.gid[15], first == 0 ? 2 : 1);
+		assert_int_equal(verbs_of(&p, 0)->peers[1].conn->here.gid[15], 1);
+		assert_int_equal(verbs_of(&p, 1)->peers[0].conn->here.gid[15], first == 0 ? 2 : 1);
 		pair_close(&p);
 	}
 }
@@ -325,8 +344,7 @@ static void test_deaths_and_farewells(void **state)
 		assert_int_equal(pair_send(&p, gone, 2, 8), 0);
 		if (leaves)
 			OPS.leave(p.side[gone].t);
-		OPS.close(p.side[gone].t);
-		p.side[gone].t = NULL;
+		side_close(&p.side[gone]);
 		pair_run(&p);
 		assert_int_equal(p.side[stays].packets_at_down, 2);
 		assert_int_equal(p.side[stays].downs, 1);
@@ -354,8 +372,7 @@ static void test_refusals(void **state)
 
 	adapter_reset(); /* nobody listens there any more */
 	pair_open(&p, by_tcp);
-	OPS.close(p.side[1].t);
-	p.side[1].t = NULL;
+	side_close(&p.side[1]);
 	pair_send(&p, 0, 1, 8);
 	pair_run(&p);
 	assert_int_equal(p.side[0].downs, 1);
@@ -372,6 +389,7 @@ int main(void)
 		TEST(test_two_calls_become_one_connection),
 		TEST(test_fallback),
 		TEST(test_iwarp_cannot),
+		TEST(test_large_gid_index),
 		TEST(test_calls_fail_in_turn),
 		TEST(test_secrets),
 		TEST(test_strangers),

@@ -1,91 +1,92 @@
 /* SPDX-License-Identifier: MIT */
+#include "transport/verbs/qp.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/proof.h"
-#include "transport/verbs/verbs_state.h"
 
-static int endpoint_modify(struct verbs_link *l, struct ibv_qp_attr *attr, int mask, const char *to)
+static int qp_modify(struct verbs_conn *c, struct ibv_qp_attr *attr, int mask, const char *to)
 {
-	int rc = l->verbs->api->modify_qp(l->qp, attr, mask);
+	int rc = c->verbs->api->modify_qp(c->qp, attr, mask);
 
 	return rc ? error_sys(rc > 0 ? -rc : -errno, "the queue pair cannot be made %s", to) : 0;
 }
 
-struct ibv_qp *endpoint_make_qp(struct verbs_link *l, struct ibv_qp_init_attr *attr)
+struct ibv_qp *qp_make(struct verbs_conn *c, struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = l->verbs->locals[l->peer->local].port,
+				   .port_num = c->verbs->locals[c->peer->local].port,
 				   .qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, err;
-	struct ibv_qp *qp = l->verbs->api->make_qp(l->device->pd, attr);
+	struct ibv_qp *qp = c->verbs->api->make_qp(c->device->pd, attr);
 
 	if (!qp)
 		return NULL;
-	err = l->verbs->api->modify_qp(qp, &init, mask);
+	err = c->verbs->api->modify_qp(qp, &init, mask);
 	if (!err)
 		return qp;
-	l->verbs->api->unmake_qp(qp);
+	c->verbs->api->unmake_qp(qp);
 	errno = err;
 	return NULL;
 }
 
-int endpoint_describe(struct verbs_link *l)
+int qp_describe(struct verbs_conn *c)
 {
-	const struct verbs_local *at = &l->verbs->locals[l->peer->local];
+	const struct verbs_local *at = &c->verbs->locals[c->peer->local];
 	struct ibv_port_attr port;
 	union ibv_gid gid;
 	uint32_t psn;
 
-	if (l->verbs->api->query_port(at->context, at->port, &port) ||
-	    l->verbs->api->query_gid(at->context, at->port, at->gid_index, &gid))
-		return error_set(-EIO, "port %u of %s cannot be asked", at->port, at->device);
+	if (c->verbs->api->query_port(at->context, at->port, &port) ||
+	    c->verbs->api->query_gid(at->context, at->port, at->gid_index, &gid))
+		return error_set(-EIO, "port %u of %s cannot be queried", at->port, at->device);
 	if (proof_random(&psn, sizeof(psn)) < 0)
 		return -EIO;
-	l->here = (struct verbs_endpoint){.qpn = l->qp->qp_num,
+	c->here = (struct qp_address){.qpn = c->qp->qp_num,
 					  .psn = psn & 0xffffff,
 					  .lid = port.lid,
 					  .mtu = (uint8_t)port.active_mtu,
 					  .ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET};
-	memcpy(l->here.gid, gid.raw, sizeof(l->here.gid));
+	memcpy(c->here.gid, gid.raw, sizeof(c->here.gid));
 	return 0;
 }
 
-int endpoint_connect(struct verbs_link *l, const struct verbs_endpoint *there)
+int qp_connect(struct verbs_conn *c, const struct qp_address *there)
 {
-	const struct verbs_local *at = &l->verbs->locals[l->peer->local];
+	const struct verbs_local *at = &c->verbs->locals[c->peer->local];
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = there->mtu < l->here.mtu ? there->mtu : l->here.mtu,
+		.path_mtu = there->mtu < c->here.mtu ? there->mtu : c->here.mtu,
 		.dest_qp_num = there->qpn,
 		.rq_psn = there->psn,
-		.max_dest_rd_atomic = (uint8_t)l->device->reads_in,
+		.max_dest_rd_atomic = (uint8_t)c->device->reads_in,
 		.min_rnr_timer = 12, /* 0.64 ms */
 		/* RoCE has no LIDs: its packets are addressed by the global route header */
 		.ah_attr = {.dlid = there->lid,
 			    .port_num = at->port,
-			    .is_global = l->here.ethernet,
+			    .is_global = c->here.ethernet,
 			    .grh = {.sgid_index = at->gid_index, .hop_limit = 64}},
 	};
 	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-				  .timeout = link_timeout_exponent(l->verbs),
-				  .retry_cnt = VERBS_RETRIES,
-				  .rnr_retry = VERBS_RNR_RETRIES,
-				  .sq_psn = l->here.psn,
-				  .max_rd_atomic = (uint8_t)l->queue[VERBS_READ].max};
+				  .timeout = connection_timeout_exponent(c->verbs),
+				  .retry_cnt = CONNECTION_RETRIES,
+				  .rnr_retry = CONNECTION_RNR_RETRIES,
+				  .sq_psn = c->here.psn,
+				  .max_rd_atomic = (uint8_t)c->queue[RMA_READ].max};
 	int rc;
 
-	if (there->ethernet != l->here.ethernet)
+	if (there->ethernet != c->here.ethernet)
 		return error_set(-EPROTO, "one side is Ethernet, the other InfiniBand");
 	memcpy(rtr.ah_attr.grh.dgid.raw, there->gid, sizeof(there->gid));
-	rc = endpoint_modify(l, &rtr,
+	rc = qp_modify(c, &rtr,
 			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 				     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
 			     "ready to receive");
 	if (rc < 0)
 		return rc;
-	return endpoint_modify(l, &rts,
+	return qp_modify(c, &rts,
 			       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 				       IBV_QP_MAX_QP_RD_ATOMIC,
 			       "ready to send");
