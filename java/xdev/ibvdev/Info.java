@@ -48,7 +48,7 @@ public final class Info {
 		System.out.flush();
 	}
 
-	/** Every rank of the job runs this; rank 0 prints, and whoever fails does. */
+	/** Every rank of the job runs this; rank 0 prints, and a rank that fails does. */
 	private static int launcher() {
 		int[] status = {1};
 		byte[] text;
