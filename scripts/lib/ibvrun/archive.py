@@ -13,9 +13,10 @@ from . import pmi
 
 OPTION = "-XX:SharedArchiveFile="
 KEPT = 4          # archives; older ones are of jars that have been built again
-OLDEST_JAVA = 13  # -XX:ArchiveClassesAtExit
+JAVA = range(13, 22)  # from -XX:ArchiveClassesAtExit on; later ones complain of --enable-native-access, which they need
 MAKE_S = 30
-USERS = (OPTION, "-Xshare:", "-XX:ArchiveClassesAtExit=", "-XX:+AutoCreateSharedArchive", "-Xlog:cds", "-agentlib:")
+USERS = (OPTION, "-Xshare:", "-XX:ArchiveClassesAtExit=", "-XX:+AutoCreateSharedArchive", "-Xlog:cds", "-agentlib:",
+         "--", "-javaagent:")  # of modules; a JVM may print that it does not like the archive then
 
 
 def folder():
@@ -25,7 +26,7 @@ def folder():
 
 def options(java, jars, users, environ, make, library_options):
     """The option that names the archive, in a list; [] where there is none.  make: it may take the time to make it."""
-    if folder() is None or java.feature() < OLDEST_JAVA or any(o.startswith(USERS) for o in users):
+    if folder() is None or java.feature() not in JAVA or any(o.startswith(USERS) for o in users):
         return []
     path = os.path.join(folder(), _key(java, jars) + ".jsa")
     if not os.path.exists(path) and make:

@@ -130,8 +130,9 @@ class JavaSide:
         task among many, do not take the time to make the archive."""
         if self.places.stage or self.opts.dry_run or self.opts.no_class_archive:
             return []
-        return archive.options(self.java, self.classic_jars(self.installation.require_jar()), self.opts.jvm_options,
-                               self.environ, len(self.places.ranks) == self.places.size, self.native_options())
+        jars = self.classic_jars(self.installation.require_jar())
+        return archive.options(self.java, jars, self.opts.jvm_options + self.manifest_options, self.environ,
+                               len(self.places.ranks) == self.places.size, self.native_options())
 
     def native_options(self):
         return native_options(self.installation, self.java, self.opts.jvm_options, self.places.path)
