@@ -57,7 +57,7 @@ int ibvx_pin_send(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf 
 
 /* Is a zero-copy send of so many bytes worth while?  Not if an adapter or one cross-memory copy carries them: then send a
  * copy. */
-bool ibvx_pin_lends(struct ibvx *ep, int dest, size_t bytes);
+bool ibvx_pin_zero_copy(struct ibvx *ep, int dest, size_t bytes);
 
 /* A zero-copy send (pin->drop is set), as ibvx_pin_send().  *pin is the library's, also after an error. */
 int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context,

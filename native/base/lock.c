@@ -60,7 +60,7 @@ void lock_wake(struct lock *lock)
 	futex_wake(&lock->state, 1, false);
 }
 
-/* The favourite may be off its core, or in the midst of a long copy. */
+/* The biased owner may be off its core, or in the midst of a long copy. */
 static void seat_wait(const _Atomic uint8_t *inside)
 {
 	static const struct timespec moment = {.tv_nsec = 50 * CLOCK_NS_PER_US};

@@ -3,20 +3,20 @@
 #define IBVX_BASE_LOCK_H
 /*
  * lock: a mutex for the threads of one process.  Zeroed memory is a free lock; there is nothing to destroy.
- * Not recursive, not fair: whoever waits spins for a moment (less if spinning did not pay lately), then sleeps.
+ * Not recursive, not fair: a thread that waits spins for a moment (less if spinning did not pay lately), then sleeps.
  *
  * It is a mutex of one word (U. Drepper, "Futexes Are Tricky", mutex 2) with a bias: a thread that has taken it
- * many times in a row, and nobody else, becomes its favourite and then takes and gives it with plain stores.  Anybody
+ * many times in a row, and nobody else, becomes its biased owner and then takes and gives it with plain stores.  Anybody
  * else takes the mutex first and then ends the bias:
  *
- *   favourite:  bias mine?  inside[seat] = 1; (compiler barrier); bias still mine?   yes: holds it   no: inside[seat] = 0, mutex
+ *   biased owner:  bias mine?  inside[seat] = 1; (compiler barrier); bias still mine?   yes: holds it   no: inside[seat] = 0, mutex
  *   other:      mutex; bias = 0; membarrier(2); wait until inside[seat] == 0                       : holds it
  *
- * Either the favourite sees the end of the bias, or the other sees it inside: the system call is the full fence that
- * the favourite saves.  Each ended bias makes the next one come later.  Without the system call there is no bias.
+ * Either the biased owner sees the end of the bias, or the other sees it inside: the system call is the full fence that
+ * the biased owner saves.  Each ended bias makes the next one come later.  Without the system call there is no bias.
  *
- * A thread that was the favourite may have lost its core between its two looks, for so long that others have been it
- * since; what it then writes must not be read as theirs.  So every favourite has a seat of its own, kept while it
+ * A thread that was the biased owner may have lost its core between its two looks, for so long that others have been it
+ * since; what it then writes must not be read as theirs.  So every biased owner has a seat of its own, kept while it
  * lives.  If all seats are taken by living threads, others do without a bias.
  *
  * lock_release() is a release, not a full fence.
@@ -34,12 +34,12 @@ struct lock {
 	_Atomic uint32_t state; /* enum lock_state; the futex word */
 	_Atomic uint32_t spins; /* how long spinning took when it last paid; a hint */
 	_Atomic uint32_t waiting; /* threads in lock_acquire_slow() */
-	/* lock_self of the favourite, and its seat, or 0; changed by holders of the mutex */
+	/* lock_self of the biased owner, and its seat, or 0; changed by holders of the mutex */
 	_Atomic uintptr_t bias;
 	/* of a seat: its owner holds the lock, or is about to look whether it may */
 	_Atomic uint8_t inside[LOCK_SEATS];
 	/* the holder's: */
-	uint8_t by_bias; /* how it was taken: 0, or 1 + the favourite's seat */
+	uint8_t by_bias; /* how it was taken: 0, or 1 + the biased owner's seat */
 	uint8_t ended;   /* how many biases have ended, up to a limit */
 	uint32_t streak; /* how often `last` has taken the mutex in a row */
 	uintptr_t last;
@@ -58,7 +58,7 @@ void lock_wake(struct lock *lock);
 /* The calling thread: a multiple of LOCK_SEATS that no other thread has had, or 0 before its first lock_settle(). */
 extern _Thread_local uintptr_t lock_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The favourite's two looks.  The first: the bias, if it is this thread's, else 0. */
+/* The biased owner's two looks.  The first: the bias, if it is this thread's, else 0. */
 static inline uintptr_t lock_bias_of(const struct lock *lock)
 {
 	uintptr_t bias = atomic_load_explicit(&lock->bias, memory_order_relaxed);

@@ -98,7 +98,7 @@ int settings_set_environment(struct settings *s);
 
 int64_t settings_int(const struct settings *s, enum setting id);   /* INT, BYTES, BOOL, CHOICE (index); auto is -1 */
 const char *settings_text(const struct settings *s, enum setting id); /* any kind, as shown */
-/* The job secret itself; "" if none is set.  Whoever checks a secret needs this one: settings_text()
+/* The job secret itself; "" if none is set.  The layer that checks a secret needs this one: settings_text()
  * says "(set)" whatever it is, and two different secrets would look the same. */
 const char *settings_secret(const struct settings *s);
 const char *settings_origin(const struct settings *s, enum setting id); /* "default" or where it was set */

@@ -9,7 +9,7 @@
 #include "core/pin.h"
 #include "core/waiter.h"
 
-/* The operation has ended: 0 or a negative errno.  Wakes whoever waits for it. */
+/* The operation has ended: 0 or a negative errno.  Wakes the thread that waits for it. */
 static inline void complete_request(struct ibvx *ep, struct request *r, int error);
 
 /* The transport lets go of the request's memory, if it held any for r->peer. */

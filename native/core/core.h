@@ -135,8 +135,8 @@ struct waiter {
 	bool on_doorbell;        /* sleeps there, as the poller */
 	bool wants_any;          /* peek: signal at any completion */
 	bool wants_message;      /* probe: signal at any unexpected arrival */
-	bool away;               /* it waits for a window, not for the bell or its signal */
-	bool zero_copy_next;          /* whose turn it is: that of lent memory, not of moving */
+	bool away;               /* it waits for a lease, not for the doorbell or its signal */
+	bool zero_copy_next;          /* whose turn it is: that of zero-copy sends, not of `moving` */
 	struct request *moving;  /* waits for this one, whose memory it pins (pin.h); else NULL */
 };
 
@@ -200,11 +200,11 @@ struct ibvx {
 	uint64_t polls, sleeps, wakes;
 	/* memory that moves: regions opened, the longest, what had to be staged meanwhile */
 	uint64_t regions, region_longest_ns, bounced_bytes;
-	struct list wanting;       /* sends whose memory is lent and for which there is room */
-	struct ibvx_pin *dropped; /* lent memory whose end the next call tells its layer */
+	struct list wanting;       /* zero-copy sends for which there is room */
+	struct ibvx_pin *dropped; /* zero-copy sends that are done: the next call reports it to their layer */
 };
 
-/* Takes and releases the lock; the release looks after the bells of peers. */
+/* Takes and releases the lock; the release wakes peers. */
 static inline void core_lock(struct ibvx *ep)
 {
 	lock_acquire(&ep->lock);

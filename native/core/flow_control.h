@@ -9,7 +9,7 @@
 
 /* What a stored envelope is charged, payload aside: about what a struct umsg takes. */
 #define FLOW_ENVELOPE 512u
-/* What a starved receiver grants at first; it doubles while it goes on starving. */
+/* The first emergency credit; it doubles while the state lasts. */
 #define FLOW_EMERGENCY (64u * FLOW_ENVELOPE)
 
 static inline size_t flow_cost(size_t payload)

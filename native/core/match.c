@@ -134,7 +134,7 @@ static bool match_fits(const struct request *r, int rank, int context, int tag)
 	       (r->tag == tag || r->tag == IBVX_ANY_TAG);
 }
 
-/* The landing becomes a receive that has matched. */
+/* The direct receive becomes a request that has matched. */
 static struct request *direct_recv_to_request(struct ibvx *ep)
 {
 	struct direct_recv *d = ep->direct;

@@ -297,8 +297,6 @@ int core_attached(struct ibvx *ep)
 	int local = 0;
 
 	core_lock(ep);
-	for (int i = 0; i < ep->transport_count; i++)
-		ep->transports[i]->ops->attached(ep->transports[i]);
 	for (int r = 0; r < ep->size; r++) {
 		struct peer *p = &ep->peers[r];
 

@@ -178,16 +178,16 @@ static int peer_flush_sends(struct peer *p, int *sent)
 	return 0;
 }
 
-/* PIN_ABSENT: all that are left wait for their owners. Of streams from lent memory only the first is served: so they come one after
+/* PIN_ABSENT: all that are left wait for their owners. Of zero-copy streams only the first is served: so they come one after
  * the other, and who waits for the first can take it where it belongs. */
 static int peer_flush_streams(struct peer *p, int *sent)
 {
 	const struct request *absent = NULL; /* the first of those that do, since one went on */
-	bool lent = false;
+	bool zero_copy = false;
 
 	while (!list_empty(&p->streams) && *sent < PEER_FLUSH_MAX) {
 		struct request *r = LIST_ITEM(p->streams.next, struct request, link);
-		int rc = r == absent || (lent && pin_is_zero_copy(r)) ? PIN_ABSENT : r->emit(r);
+		int rc = r == absent || (zero_copy && pin_is_zero_copy(r)) ? PIN_ABSENT : r->emit(r);
 
 		if (r == absent || (rc < 0 && rc != PIN_ABSENT))
 			return rc;
@@ -195,7 +195,7 @@ static int peer_flush_streams(struct peer *p, int *sent)
 			absent = NULL;
 			(*sent)++;
 		} else {
-			lent = lent || pin_is_zero_copy(r);
+			zero_copy = zero_copy || pin_is_zero_copy(r);
 			absent = absent ? absent : r;
 		}
 		if (r->state == REQ_STREAMING) { /* next one's turn */

@@ -18,7 +18,7 @@
 #define PIN_BYTES (256u << 10)
 /* Packets that one pin takes in of each peer, at most. */
 #define PIN_PACKETS 4
-/* Pins that a call opens for lent memory which does not wait itself. */
+/* Pins that a call which does not wait makes for zero-copy sends. */
 #define PIN_SERVE_MAX 4
 
 /* Sends from r's memory, which is in reach, as much as one region may. */
@@ -105,7 +105,7 @@ bool pin_serve(struct ibvx *ep, struct request *r)
 	return at != NULL;
 }
 
-/* The first of those whose memory is lent that nobody is at. */
+/* The first zero-copy send that no thread serves. */
 static struct request *pin_next_zero_copy(struct ibvx *ep)
 {
 	for (struct list *l = ep->wanting.next; l != &ep->wanting; l = l->next) {
@@ -130,18 +130,18 @@ void pin_serve_zero_copy_now(struct ibvx *ep)
 
 bool pin_turn(struct ibvx *ep, struct waiter *w)
 {
-	struct request *r = w->moving, *lent = NULL;
+	struct request *r = w->moving, *zero_copy = NULL;
 
 	if (r && (r->state == REQ_DONE || r->served || !(r->buffer.pin->wanted || (r->kind == REQ_RECV && core_ready(ep)))))
 		r = NULL;
 	if (!list_empty(&ep->wanting))
-		lent = pin_next_zero_copy(ep);
-	if (r && lent) /* a receive into which much comes does not hold up what goes out */
+		zero_copy = pin_next_zero_copy(ep);
+	if (r && zero_copy) /* a receive into which much comes does not hold up what goes out */
 		w->zero_copy_next = !w->zero_copy_next;
-	if (lent && (!r || w->zero_copy_next)) {
+	if (zero_copy && (!r || w->zero_copy_next)) {
 		if (r) /* its own turn is the next: no sleep before that */
 			atomic_store_explicit(&w->signal, 1, memory_order_relaxed);
-		r = lent;
+		r = zero_copy;
 	}
 	return r && pin_serve(ep, r);
 }

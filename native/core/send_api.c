@@ -271,7 +271,7 @@ int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf
 	return rc;
 }
 
-bool ibvx_pin_lends(struct ibvx *ep, int dest, size_t bytes)
+bool ibvx_pin_zero_copy(struct ibvx *ep, int dest, size_t bytes)
 {
 	const struct transport_ops *ops;
 	struct transport *t;

@@ -42,8 +42,8 @@ struct waiter *waiter_other(struct ibvx *ep, const struct waiter *w);
 void waiter_away(struct ibvx *ep, struct waiter *w);
 
 /* The doorbell: a futex word for the progress owner and one for the progress thread.  Bit 0 says that
- * it sleeps, the rest counts.  arm() returns the value to sleep on: whoever wakes from now on changes
- * it.  ring() wakes whoever sleeps there. */
+ * it sleeps, the rest counts.  arm() returns the value to sleep on: a wake-up from now on changes
+ * it.  ring() wakes the thread that sleeps there. */
 _Atomic uint32_t *waiter_doorbell(struct ibvx *ep, enum transport_doorbell word);
 uint32_t waiter_arm(struct ibvx *ep, enum transport_doorbell word);
 void waiter_disarm(struct ibvx *ep, enum transport_doorbell word);

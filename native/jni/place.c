@@ -61,7 +61,7 @@ static JNIEnv *place_env(void)
 	return (*place_vm)->GetEnv(place_vm, &env, JNI_VERSION_10) == JNI_OK ? env : NULL;
 }
 
-static void *place_enter_lent(struct ibvx_pin *heap)
+static void *place_enter_zero_copy(struct ibvx_pin *heap)
 {
 	struct place *p = (struct place *)heap;
 
@@ -79,21 +79,21 @@ static void place_drop(struct ibvx_pin *heap)
 	free(p);
 }
 
-struct ibvx_pin *place_lend(const struct place *p)
+struct ibvx_pin *place_zero_copy(const struct place *p)
 {
-	struct place *lent = malloc(sizeof(*lent));
-	jobject array = lent ? (*p->env)->NewGlobalRef(p->env, p->array) : NULL;
+	struct place *zero_copy = malloc(sizeof(*zero_copy));
+	jobject array = zero_copy ? (*p->env)->NewGlobalRef(p->env, p->array) : NULL;
 
 	if (!array) {
-		free(lent);
-		error_set(-ENOMEM, "no memory to lend an array of %zu bytes to the library", p->length);
+		free(zero_copy);
+		error_set(-ENOMEM, "no memory for a zero-copy send of an array of %zu bytes", p->length);
 		return NULL;
 	}
-	*lent = *p;
-	lent->array = array;
-	lent->heap.enter = place_enter_lent;
-	lent->heap.drop = place_drop;
-	return &lent->heap;
+	*zero_copy = *p;
+	zero_copy->array = array;
+	zero_copy->heap.enter = place_enter_zero_copy;
+	zero_copy->heap.drop = place_drop;
+	return &zero_copy->heap;
 }
 
 struct place place_of(JNIEnv *env, jobject array, jint kind, jlong offset, jlong length)

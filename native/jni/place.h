@@ -52,9 +52,9 @@ bool place_direct(const struct place *p);
 void place_pull(const struct place *p, size_t at, size_t length, void *to);
 void place_push(const struct place *p, size_t at, size_t length, const void *from);
 
-/* Lends the place, an array, to the library: a copy of it with a global reference, which any thread may serve and whose drop()
+/* Hands over the place, an array, to the library: a copy of it with a global reference, which any thread may serve and whose drop()
  * frees it.  NULL: no memory, text set. */
-struct ibvx_pin *place_lend(const struct place *p);
+struct ibvx_pin *place_zero_copy(const struct place *p);
 
 /* A private copy of the whole message (malloc), its length in *bytes; NULL: no memory, text set.  Of rows: the length of each
  * (int32), their number first, then all of them. */

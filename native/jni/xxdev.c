@@ -113,12 +113,12 @@ static int small_isend(struct ibvx *ep, const struct place *p, const struct rout
 	return brief_isend(ep, room, p->length, to, sync, req);
 }
 
-static int lent_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
+static int zero_copy_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
 {
 	const struct ibvx_sbuf buf = {.body_bytes = p->length, .user = (uint64_t)to->type};
-	struct ibvx_pin *lent = place_lend(p);
+	struct ibvx_pin *zero_copy = place_zero_copy(p);
 
-	return lent ? ibvx_pin_isend(ep, lent, &buf, to->rank, to->tag, to->context, sync, req) : -ENOMEM;
+	return zero_copy ? ibvx_pin_isend(ep, zero_copy, &buf, to->rank, to->tag, to->context, sync, req) : -ENOMEM;
 }
 
 static jlong send_later(jlong handle, const struct place *p, const struct route *to, bool sync)
@@ -139,8 +139,8 @@ static jlong send_later(jlong handle, const struct place *p, const struct route 
 		rc = brief_isend(ep, (const void *)p->offset, p->length, to, sync, &req);
 	} else if (place_is_array(p) && p->length <= PLACE_SMALL) {
 		rc = small_isend(ep, p, to, sync, &req);
-	} else if (place_direct(p) && ibvx_pin_lends(ep, to->rank, p->length)) {
-		rc = lent_isend(ep, p, to, sync, &req);
+	} else if (place_direct(p) && ibvx_pin_zero_copy(ep, to->rank, p->length)) {
+		rc = zero_copy_isend(ep, p, to, sync, &req);
 	} else {
 		void *copy = place_copy(p, &buf.body_bytes);
 

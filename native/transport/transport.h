@@ -48,10 +48,10 @@ struct transport_rma {
 	struct {
 		void *base;
 		size_t len;
-	} local[2];           /* [0] is the head, [1] the body; lengths equal the exposed ones; a put only reads */
+	} local[2];           /* [0] is the head, [1] the body; lengths equal those of the packed rkey; a put only reads */
 };
 
-/* What the peer may do with exposed memory. */
+/* What the peer may do with memory whose rkey it has. */
 enum transport_access { TRANSPORT_GET, TRANSPORT_PUT };
 
 struct transport_sink {
@@ -157,14 +157,12 @@ struct transport_ops {
 	 * size bytes; returns 0 if usable on this machine, else -errno. No lock, no side effect. */
 	int (*describe)(const struct settings *settings, char *out, size_t size);
 
-	/* Life: open -> address -> (core exchanges) -> attach -> (core: barrier) -> attached -> ... -> close. */
+	/* Life: open -> address -> (core exchanges) -> attach -> (core: barrier) -> ... -> close. */
 	int (*open)(struct transport **out, const struct transport_env *env);
 	/* Writes this rank's address blob; returns its length (<= size) or -errno. */
 	int (*address)(struct transport *t, void *out, size_t size);
 	/* Everybody's blobs are known.  peers[size], index == rank; valid during the call. */
 	int (*attach)(struct transport *t, const struct transport_peer_info *peers);
-	/* Every rank has attached: what the first rank of a node decided for all can be read. */
-	void (*attached)(struct transport *t);
 	/* NULL allowed, half-open allowed.  Never blocks. */
 	void (*close)(struct transport *t);
 	/* Everything that was committed has reached the peer's memory or its adapter, so that closing
@@ -175,7 +173,7 @@ struct transport_ops {
 	bool (*awaits)(const struct transport *t, int peer);
 	/* We leave in good order: from now on our absence is no death (called before close). */
 	void (*leave)(struct transport *t);
-	/* This rank is failing because that one died: whoever sees us end should name it, not us.  NULL: no way
+	/* This rank is failing because that one died: the rank that sees us end should name it, not us.  NULL: no way
 	 * to leave word. */
 	void (*blame)(struct transport *t, int rank);
 	/* The rank that this one has blamed, or -1.  NULL where blame is. */
@@ -205,7 +203,7 @@ struct transport_ops {
 	/* Hint without the lock: might poll() find something?  May err to either side for a moment. */
 	bool (*ready)(const struct transport *t);
 
-	/* Sleeping.  arm(): from now on whoever sends to us, or frees room that a reserve()
+	/* Sleeping.  arm(): from now on a rank that sends to us, or frees room that a reserve()
 	 * of ours lacked, wakes those who sleep on the doorbell of this endpoint.  The core polls once more after arm(),
 	 * then sleeps.  disarm(): no longer. */
 	void (*arm)(struct transport *t);

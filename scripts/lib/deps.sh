@@ -5,7 +5,7 @@
 #   deps_install build tests  what the tests need on top
 #   deps_install vm           what scripts/ibvdev-vm and its guests need
 #   deps_install cluster      engines that start ranks over nodes: the test suite cluster
-#   deps_install bench        whom bench/run compares with, and what draws its plots
+#   deps_install bench        the peers of bench/run, and what draws its plots
 #
 # A requirement is met by what it provides, not by a package's name: a JDK or a Meson from
 # elsewhere is as good.  Without root, sudo is used; without both, the command to run is printed.

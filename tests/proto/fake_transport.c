@@ -193,11 +193,6 @@ static int fake_attach(struct transport *base, const struct transport_peer_info 
 	return 0;
 }
 
-static void fake_attached(struct transport *base)
-{
-	(void)base;
-}
-
 static void fake_depart(struct transport *base)
 {
 	struct fake *t = fake_of(base);
@@ -754,7 +749,7 @@ static void fake_counters(const struct transport *base, int peer,
 
 #define FAKE_COMMON                                                                                    \
 	.describe = fake_describe, .address = fake_address, .attach = fake_attach,                     \
-	.attached = fake_attached, .close = fake_close, .awaits = fake_awaits, .reaches = fake_reaches,                       \
+	.close = fake_close, .awaits = fake_awaits, .reaches = fake_reaches,                       \
 	.payload_max = fake_payload_max, .reserve = fake_reserve, .commit = fake_commit,               \
 	.discard = fake_discard, .poll = fake_poll, .ready = fake_ready, .arm = fake_arm,              \
 	.disarm = fake_disarm, .wake = fake_wake, .leave = fake_depart,                                 \

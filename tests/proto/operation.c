@@ -103,7 +103,7 @@ void op_start_send(struct actor *a)
 
 	if (rng_percent(&a->rng, 20))
 		err = op_copied_send(a, op);
-	else if (ibvx_pin_lends(a->ep, op->m.dst, 0) && rng_percent(&a->rng, 30))
+	else if (ibvx_pin_zero_copy(a->ep, op->m.dst, 0) && rng_percent(&a->rng, 30))
 		err = op_lent_send(a, op);
 	else
 		err = op_spread_isend(a, op, &buf);

@@ -255,7 +255,7 @@ static void refused(void **state)
 	(void)state;
 	atomic_store(&dropped, 0);
 	begin(&w, plain(), "psl=4000", "fault_scope=peer", NULL);
-	assert_true(ibvx_pin_lends(w.ep[0], 1, 100000));
+	assert_true(ibvx_pin_zero_copy(w.ep[0], 1, 100000));
 	assert_int_equal(ibvx_pin_isend(w.ep[0], fake_array_lend(calloc(1, 100), 100, 1, &dropped), &buf, 7, 1, CTX, false, &req),
 			 -EINVAL);
 	assert_int_equal(atomic_load(&dropped), 1);
@@ -266,7 +266,7 @@ static void refused(void **state)
 	assert_int_equal(atomic_load(&dropped), 2);
 	end(&w);
 	begin(&w, calm(2, 512), "psl=4000", NULL); /* with gets */
-	assert_false(ibvx_pin_lends(w.ep[0], 1, 100000));
+	assert_false(ibvx_pin_zero_copy(w.ep[0], 1, 100000));
 	end(&w);
 }
 

@@ -127,7 +127,7 @@ static void test_long(void **state)
 static void test_starved_survives_others(void **state)
 {
 	struct pipe *p = *state;
-	_Atomic uint32_t *starved = &p->producer.control->starved;
+	_Atomic uint32_t *lacks_room = &p->producer.control->lacks_room;
 	uint32_t count = 0;
 
 	while (send(p, 1000, 1))
@@ -135,25 +135,25 @@ static void test_starved_survives_others(void **state)
 	assert_true(count > 2);
 	receive(p, 1000, 1);
 	assert_true(send(p, 0, 2));
-	assert_true(ring_take_starved(starved));
-	assert_false(ring_take_starved(starved));
+	assert_true(ring_take_lack(lacks_room));
+	assert_false(ring_take_lack(lacks_room));
 }
 
 /* Who finds no room again asks to be woken again. */
 static void test_starved_again(void **state)
 {
 	struct pipe *p = *state;
-	_Atomic uint32_t *starved = &p->producer.control->starved;
+	_Atomic uint32_t *lacks_room = &p->producer.control->lacks_room;
 
-	assert_false(ring_take_starved(starved));
+	assert_false(ring_take_lack(lacks_room));
 	while (send(p, 1000, 1))
 		;
-	assert_true(ring_take_starved(starved));
+	assert_true(ring_take_lack(lacks_room));
 	assert_false(send(p, 1000, 1));
-	assert_true(ring_take_starved(starved));
+	assert_true(ring_take_lack(lacks_room));
 	receive(p, 1000, 1);
 	assert_true(send(p, 1000, 1));
-	assert_false(ring_take_starved(starved));
+	assert_false(ring_take_lack(lacks_room));
 }
 
 /* A producer that finds no room sleeps until it is woken, a consumer reads in random bursts and looks only when that is
@@ -161,7 +161,7 @@ static void test_starved_again(void **state)
 static void test_looks_come_in_time(void **state)
 {
 	struct pipe *p = *state;
-	_Atomic uint32_t *starved = &p->producer.control->starved;
+	_Atomic uint32_t *lacks_room = &p->producer.control->lacks_room;
 	uint64_t random = 1;
 	uint32_t sleeps = 0;
 	bool asleep = false;
@@ -184,7 +184,7 @@ static void test_looks_come_in_time(void **state)
 			assert_true(ring_next(&p->consumer, &hdr, &payload));
 			ring_free(&p->consumer, hdr.len);
 		}
-		if (ring_look_due(&p->consumer) && ring_take_starved(starved))
+		if (ring_look_due(&p->consumer) && ring_take_lack(lacks_room))
 			asleep = false;
 		assert_true(ring_ready(&p->consumer) || !asleep);
 	}

@@ -294,7 +294,6 @@ const struct transport_ops transport_self_ops = {
 	.open = self_open,
 	.address = self_address,
 	.attach = self_attach,
-	.attached = self_nothing,
 	.close = self_close,
 	.leave = self_nothing,
 	.reaches = self_reaches,

@@ -67,10 +67,10 @@ bool ring_look(struct ring *r, uint32_t at, uint64_t data_end)
 	ring_see(r);
 	if (ring_has_room(r, at, data_end))
 		return true;
-	atomic_store_explicit(&r->control->starved, 1, memory_order_relaxed);
+	atomic_store_explicit(&r->control->lacks_room, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	ring_see(r);
-	/* starved stays set: another thread of ours may sleep for room, and only the consumer can wake it */
+	/* lacks_room stays set: another thread of ours may sleep for room, and only the consumer can wake it */
 	return ring_has_room(r, at, data_end);
 }
 

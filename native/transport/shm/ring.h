@@ -39,7 +39,7 @@ static_assert(sizeof(struct ring_slot) == RING_LINE, "a slot is a cache line");
 struct ring_control {
 	_Alignas(RING_LINE) _Atomic uint32_t slots_freed; /* consumer */
 	_Atomic uint64_t data_freed;
-	_Alignas(RING_LINE) _Atomic uint32_t starved;     /* set by the producer: wake me when there is room; cleared
+	_Alignas(RING_LINE) _Atomic uint32_t lacks_room;     /* set by the producer: wake me when there is room; cleared
 							   * by the consumer that does */
 	_Atomic uint32_t unpolled;                        /* set by the consumer: announce the next packet; cleared by the
 							   * producer that does */
@@ -69,7 +69,7 @@ struct ring {
 	uint32_t slots_freed;
 	uint64_t data_freed;
 	uint32_t ready_max;       /* producer: the largest payload for which there is memory */
-	/* consumer: where it was when it last looked whether the producer starves */
+	/* consumer: where it was when it last looked whether the producer lacks room */
 	uint32_t slots_looked;
 	uint64_t data_looked;
 };
@@ -116,7 +116,7 @@ static inline bool ring_has_room(const struct ring *r, uint32_t at, uint64_t dat
 	return at - r->slots_freed < r->shape.slot_count && data_end - r->data_freed <= r->shape.data_bytes;
 }
 
-/* Producer: is there room after all? Looks at what the consumer has freed; if not, starved is set and room was looked for
+/* Producer: is there room after all? Looks at what the consumer has freed; if not, lacks_room is set and room was looked for
  * once more after that. */
 bool ring_look(struct ring *r, uint32_t at, uint64_t data_end);
 
@@ -180,15 +180,15 @@ static inline void ring_free(struct ring *r, uint32_t len)
 	atomic_store_explicit(&r->control->slots_freed, at + 1, memory_order_release);
 }
 
-/* Consumer, after it has freed something: is it time to look whether the producer starves?  Every quarter of the
+/* Consumer, after it has freed something: is it time to look whether the producer lacks room?  Every quarter of the
  * ring is enough.  A producer is stuck only behind more than a quarter of unread packets: before the consumer has
  * read them all it looks at least once after the producer saw how little was freed. */
 bool ring_look_due(struct ring *r);
 /* Consumer, when that was due, and a full fence after it freed: must the producer be woken?  Says so once. */
-static inline bool ring_take_starved(_Atomic uint32_t *starved)
+static inline bool ring_take_lack(_Atomic uint32_t *lacks_room)
 {
-	return atomic_load_explicit(starved, memory_order_relaxed) &&
-	       atomic_exchange_explicit(starved, 0, memory_order_relaxed);
+	return atomic_load_explicit(lacks_room, memory_order_relaxed) &&
+	       atomic_exchange_explicit(lacks_room, 0, memory_order_relaxed);
 }
 
 /* Producer, a full fence after a packet: must it be announced?  Says so once. */

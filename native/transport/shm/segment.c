@@ -154,14 +154,14 @@ int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t
 	return 0;
 }
 
-void segment_wake_sleeper(_Atomic uint32_t *bell)
+void segment_wake_sleeper(_Atomic uint32_t *word)
 {
-	uint32_t v = atomic_load_explicit(bell, memory_order_relaxed);
+	uint32_t v = atomic_load_explicit(word, memory_order_relaxed);
 
 	/* one of those who come at the same time wakes; the others see the bit gone */
 	while (v & 1u) {
-		if (atomic_compare_exchange_weak(bell, &v, (v & ~1u) + 2u)) {
-			futex_wake(bell, 1, true);
+		if (atomic_compare_exchange_weak(word, &v, (v & ~1u) + 2u)) {
+			futex_wake(word, 1, true);
 			return;
 		}
 	}

@@ -17,7 +17,7 @@
 
 /* What one rank shows the others. */
 struct segment_doorbell {
-	_Alignas(RING_LINE) uint32_t bell[TRANSPORT_DOORBELL_WORDS]; /* futexes, accessed atomically */
+	_Alignas(RING_LINE) uint32_t word[TRANSPORT_DOORBELL_WORDS]; /* futexes, accessed atomically */
 	_Alignas(RING_LINE) _Atomic uint32_t connect_count;
 	_Atomic uint64_t connects[SEGMENT_RANKS_MAX / 64]; /* bit i: local rank i has opened a ring to me */
 	_Alignas(RING_LINE) _Atomic uint32_t left; /* left in good order */
@@ -55,15 +55,15 @@ void segment_unmap(const struct segment *s, void *mapping);
  * SIGBUS later. 0 or -errno with text. */
 int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t offset, size_t bytes);
 
-void segment_wake_sleeper(_Atomic uint32_t *bell);
+void segment_wake_sleeper(_Atomic uint32_t *word);
 
 /* Wakes the thread that sleeps on this word of the doorbell, if there is one. */
 static inline void segment_wake(struct segment_doorbell *doorbell, enum transport_doorbell word)
 {
-	_Atomic uint32_t *bell = (_Atomic uint32_t *)(void *)&doorbell->bell[word];
+	_Atomic uint32_t *at = (_Atomic uint32_t *)(void *)&doorbell->word[word];
 
-	if (atomic_load_explicit(bell, memory_order_relaxed) & 1u)
-		segment_wake_sleeper(bell);
+	if (atomic_load_explicit(at, memory_order_relaxed) & 1u)
+		segment_wake_sleeper(at);
 }
 
 #endif

@@ -165,11 +165,6 @@ static int shm_attach(struct transport *t, const struct transport_peer_info *pee
 	return rc;
 }
 
-static void shm_attached(struct transport *t)
-{
-	(void)t;
-}
-
 static void shm_close_transport(struct transport *t)
 {
 	struct shm *s = shm_of(t);
@@ -242,12 +237,12 @@ static __attribute__((cold)) void shm_announce(struct shm *s, struct shm_peer *p
 	atomic_thread_fence(memory_order_seq_cst); /* before the look whether p sleeps */
 }
 
-/* doorbell is a struct shm_peer, flag a ring's `starved`, or NULL. */
+/* doorbell is a struct shm_peer, flag a ring's `lacks_room`, or NULL. */
 void shm_wake(struct transport *t, void *doorbell, void *flag, bool urgent)
 {
 	struct shm_peer *p = doorbell;
 
-	if (flag && !ring_take_starved(flag))
+	if (flag && !ring_take_lack(flag))
 		return;
 	if (!flag && ring_take_unpolled(p->tx.control))
 		shm_announce(shm_of(t), p);
@@ -416,7 +411,7 @@ static void shm_discard(struct transport *t, int peer, struct transport_slot *sl
 
 static void shm_nothing(struct transport *t)
 {
-	(void)t; /* the bell's own bit says that we sleep */
+	(void)t; /* the doorbell's own bit says that we sleep */
 }
 
 static void shm_forget(struct transport *t, int peer)
@@ -429,7 +424,7 @@ static uint32_t *shm_doorbell(struct transport *t)
 {
 	struct shm *s = shm_of(t);
 
-	return s->segment.head ? s->segment.head->doorbells[s->me].bell : NULL;
+	return s->segment.head ? s->segment.head->doorbells[s->me].word : NULL;
 }
 
 static void shm_counters(const struct transport *t, int peer,
@@ -475,7 +470,6 @@ const struct transport_ops transport_shm_ops = {
 	.open = shm_open_transport,
 	.address = shm_address,
 	.attach = shm_attach,
-	.attached = shm_attached,
 	.close = shm_close_transport,
 	.leave = shm_leave,
 	.blame = shm_blame,

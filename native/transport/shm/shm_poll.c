@@ -117,7 +117,7 @@ static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 	if (n > 0) {
 		p->packets_in += (uint64_t)n;
 		if (ring_look_due(&p->rx))
-			shm_queue_wakeup(s, p, &p->rx.control->starved, true);
+			shm_queue_wakeup(s, p, &p->rx.control->lacks_room, true);
 	}
 	return n;
 }

@@ -78,24 +78,24 @@ struct shm {
 void shm_wake(struct transport *t, void *doorbell, void *flag, bool urgent);
 
 /* Puts the peer on the list of those to be woken after the lock. */
-static inline void shm_queue_wakeup(struct shm *s, struct shm_peer *p, _Atomic uint32_t *starved, bool urgent)
+static inline void shm_queue_wakeup(struct shm *s, struct shm_peer *p, _Atomic uint32_t *lacks_room, bool urgent)
 {
 	struct transport_wakeups *b = s->env.wakeups;
 	struct transport_wakeup *last = b->count ? &b->peer[b->count - 1] : NULL;
 
-	if (last && last->doorbell == p && last->flag == starved) {
+	if (last && last->doorbell == p && last->flag == lacks_room) {
 		last->urgent |= urgent;
 		return;
 	}
 	if (b->count == TRANSPORT_WAKEUPS_MAX) {
 		atomic_thread_fence(memory_order_seq_cst);
-		shm_wake(&s->base, p, starved, urgent);
+		shm_wake(&s->base, p, lacks_room, urgent);
 		return;
 	}
 	last = &b->peer[b->count++];
 	last->owner = &s->base;
 	last->doorbell = p;
-	last->flag = starved;
+	last->flag = lacks_room;
 	last->urgent = urgent;
 }
 

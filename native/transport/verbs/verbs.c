@@ -232,11 +232,6 @@ static int verbs_attach(struct transport *t, const struct transport_peer_info *p
 	return 0;
 }
 
-static void verbs_attached(struct transport *t)
-{
-	verbs_of(t)->work.single = false; /* other threads come */
-}
-
 static void verbs_close_devices(struct verbs *v)
 {
 	struct verbs_device *d = atomic_load(&v->devices);
@@ -504,7 +499,6 @@ const struct transport_ops transport_verbs_ops = {
 	.open = verbs_open,
 	.address = verbs_address,
 	.attach = verbs_attach,
-	.attached = verbs_attached,
 	.close = verbs_close,
 	.drained = verbs_drained,
 	.awaits = verbs_awaits,

@@ -14,9 +14,9 @@ import struct
 from .conf import LOOPBACK
 from .errors import UserError
 
-GREETING = b"Sending Info"
+SENDING_INFO = b"Sending Info"
 INTS = struct.Struct(">iii")
-REQUEST_BYTES = 2 + len(GREETING) + INTS.size
+REQUEST_BYTES = 2 + len(SENDING_INFO) + INTS.size
 
 
 class PortServer:
@@ -74,7 +74,7 @@ class PortServer:
             return
         request = self._partial[connection]
         write_port, read_port, rank = INTS.unpack(request[-INTS.size:])
-        if (request[:2] != struct.pack(">H", len(GREETING)) or request[2:-INTS.size] != GREETING
+        if (request[:2] != struct.pack(">H", len(SENDING_INFO)) or request[2:-INTS.size] != SENDING_INFO
                 or not 0 <= rank < self._size or rank in self._reported):
             self._drop(connection)  # not a rank of this job
             return
