@@ -152,7 +152,7 @@ static void close_say_bye(struct ibvx *ep)
 		p->pending_bye = true;
 		peer_flush(p);
 	}
-	/* past the first BYE there is no way back: who cannot take it learns from the star */
+	/* past the first BYE there is no way back: who cannot take it learns from the control tree */
 	if (wait_until(ep, &w, close_said_bye, NULL, CLOSE_BYE_NS) == -ETIMEDOUT)
 		log_info(&ep->log, "some ranks were too busy for a goodbye");
 	for (int i = 0; i < ep->transport_count; i++) {

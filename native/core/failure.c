@@ -101,7 +101,7 @@ void peer_left(struct peer *p)
 	const struct transport *t = p->transport;
 
 	p->left = true;
-	/* the star is another way than that of the messages, and may be faster */
+	/* the control tree is another way than that of the messages, and may be faster */
 	if (p->state != PEER_OPEN || !t || !t->ops->awaits || !t->ops->awaits(t, p->rank))
 		peer_on_bye(p);
 }
@@ -134,7 +134,7 @@ void peer_fail(struct peer *p, int code, const char *why)
 		peer_blame(p);
 	peer_gone(p, PEER_FAILED);
 	p->transport->ops->forget(p->transport, p->rank);
-	/* the end of a process shows in the star by itself, a dead link does not: who only waits has to be told */
+	/* the end of a process shows in the control tree by itself, a dead link does not: who only waits has to be told */
 	if (ep->fault_job && code != -ECONNRESET && ep->bootstrap)
 		bootstrap_report_lost(ep->bootstrap, p->rank, why);
 	peer_end_requests(p, code);

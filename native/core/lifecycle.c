@@ -20,7 +20,7 @@
 /* Of these in one holding of the lock. */
 #define LIFE_DRAIN_HOLD 16
 
-struct life_star {
+struct life_control {
 	struct bootstrap *b;
 	int fd;
 };
@@ -29,7 +29,7 @@ struct life {
 	struct settings *settings;
 	struct bootstrap *bootstrap;
 	struct log log;
-	struct life_star *stars;
+	struct life_control *controls;
 	int size;
 };
 
@@ -93,21 +93,21 @@ static void life_on_left(void *arg, int rank)
 	peer_left(&ep->peers[rank]);
 }
 
-static void life_on_star(void *arg)
+static void life_on_tree(void *arg)
 {
-	struct life_star *star = arg;
+	struct life_control *control = arg;
 
-	bootstrap_on_readable(star->b, star->fd);
+	bootstrap_on_readable(control->b, control->fd);
 }
 
-static int life_watch_star(struct ibvx *ep, struct life *life)
+static int life_watch_tree(struct ibvx *ep, struct life *life)
 {
 	struct bootstrap_events events = {ep, life_on_lost, life_on_left};
 	int *fds = calloc((size_t)ep->size, sizeof(*fds));
 	int rc = 0, n;
 
-	life->stars = calloc((size_t)ep->size, sizeof(*life->stars));
-	if (!fds || !life->stars) {
+	life->controls = calloc((size_t)ep->size, sizeof(*life->controls));
+	if (!fds || !life->controls) {
 		free(fds);
 		return error_set(-ENOMEM, "no memory for %d connections", ep->size);
 	}
@@ -115,8 +115,8 @@ static int life_watch_star(struct ibvx *ep, struct life *life)
 	bootstrap_watch(ep->bootstrap, &events);
 	n = bootstrap_fds(ep->bootstrap, fds, ep->size);
 	for (int i = 0; i < n && rc == 0; i++) {
-		life->stars[i] = (struct life_star){ep->bootstrap, fds[i]};
-		rc = monitor_add(ep->monitor, fds[i], life_on_star, &life->stars[i]);
+		life->controls[i] = (struct life_control){ep->bootstrap, fds[i]};
+		rc = monitor_add(ep->monitor, fds[i], life_on_tree, &life->controls[i]);
 	}
 	core_unlock(ep);
 	free(fds);
@@ -179,7 +179,7 @@ static int life_connect(struct ibvx **out, struct life *life, int rank, const ch
 		rc = core_attached(ep);
 	if (rc == 0) {
 		ep->bootstrap = life->bootstrap;
-		rc = life_watch_star(ep, life);
+		rc = life_watch_tree(ep, life);
 	}
 	if (rc < 0) {
 		core_free(ep);
@@ -197,7 +197,7 @@ static void life_free(struct life *life)
 	bootstrap_close(life->bootstrap);
 	log_close(&life->log);
 	settings_free(life->settings);
-	free(life->stars);
+	free(life->controls);
 	free(life);
 }
 

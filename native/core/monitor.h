@@ -3,7 +3,7 @@
 #define IBVX_CORE_MONITOR_H
 /*
  * monitor: one thread per endpoint, asleep in epoll, that watches file descriptors (deaths of
- * processes, the bootstrap star, later completion channels) and wakes the poller.
+ * processes, the control tree, later completion channels) and wakes the poller.
  */
 #include "core/core.h"
 

@@ -148,7 +148,6 @@ void pair_open(struct pair *p, const char *const *settings)
 	for (int r = 0; r < 2; r++)
 		if (transport_verbs_ops.attach(p->side[r].t, info))
 			abort();
-		transport_verbs_ops.attached(p->side[r].t);
 	}
 	adapter_locked = true;
 }

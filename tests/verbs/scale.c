@@ -42,7 +42,6 @@ static void star_open(struct side *s, int size, const struct settings *settings,
 		info[r] = (struct transport_peer_info){.address = &blobs[r], .address_bytes = (size_t)bytes};
 	}
 	assert_int_equal(OPS.attach(s->t, info), 0);
-	OPS.attached(s->t);
 	adapter_hollow = answer;
 	adapter_locked = true;
 	free(info);

@@ -83,7 +83,7 @@ static int shm_watch(struct shm *s, struct shm_peer *p)
 		return 0;
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0 && (errno == ENOSYS || errno == EPERM)) {
-		/* a seccomp filter, or a tool such as valgrind: the bootstrap star tells of deaths too */
+		/* a seccomp filter, or a tool such as valgrind: the control tree tells of deaths too */
 		log_info(s->env.log, "shm: no pidfd for rank %d: %s", p->rank, strerror(errno));
 		return 0;
 	}

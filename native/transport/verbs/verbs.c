@@ -291,7 +291,7 @@ static bool verbs_drained(struct transport *t)
 	return all;
 }
 
-/* Over iWARP a completed send has left this host's memory, not more; everywhere the star may be faster than the fabric. */
+/* Over iWARP a completed send has left this host's memory, not more; everywhere the control tree may be faster than the fabric. */
 static bool verbs_awaits(const struct transport *t, int peer)
 {
 	const struct verbs *v = (const struct verbs *)t;
