@@ -145,7 +145,7 @@ void pair_open(struct pair *p, const char *const *settings)
 		info[r].address_bytes = (size_t)side_open(s, r, 2, p->settings, &p->log, blob[r], sizeof(blob[r]));
 		info[r].address = blob[r];
 	}
-	for (int r = 0; r < 2; r++)
+	for (int r = 0; r < 2; r++) {
 		if (transport_verbs_ops.attach(p->side[r].t, info))
 			abort();
 	}

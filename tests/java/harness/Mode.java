@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 package harness;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Properties;
 
 /**
  * How the JVMs of a job are run. Every test of the suite "java" runs in every mode of {@link #all()}.
@@ -35,6 +41,17 @@ public enum Mode {
 		return home.isEmpty() ? null : home;
 	}
 
+	/** The feature release of the newer JDK. */
+	private static int newerVersion() {
+		Properties release = new Properties();
+		try (InputStream in = Files.newInputStream(Path.of(newerJdk(), "release"))) {
+			release.load(in);
+		} catch (IOException e) {
+			throw new UncheckedIOException(newerJdk() + " has no file \"release\"", e);
+		}
+		return Runtime.Version.parse(release.getProperty("JAVA_VERSION").replace("\"", "")).feature();
+	}
+
 	/** The program to start. */
 	public String java() {
 		String home = this == NEWER_JDK ? newerJdk() : System.getProperty("java.home");
@@ -47,7 +64,9 @@ public enum Mode {
 		case CHECK_JNI:
 			return List.of("-Xcheck:jni");
 		case NEWER_JDK:
-			return List.of("--enable-native-access=ALL-UNNAMED");
+			// the case buffersFreedByHand frees a buffer by sun.misc.Unsafe, about which JDK 24 and later warn
+			return newerVersion() < 23 ? List.of("--enable-native-access=ALL-UNNAMED")
+				: List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
 		default:
 			return List.of();
 		}
