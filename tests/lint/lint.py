@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Rules of the project that no compiler checks.
 
-usage: lint.py arrows|files|calls|words|layout ROOT
+usage: lint.py arrows|cycles|files|calls|words|layout ROOT
        lint.py exports ROOT LIBRARY
 
 Prints "file:line: what" for every breach and exits 1, or exits 0.
@@ -114,6 +114,41 @@ def arrows(root):
                 why = check_angled(path, name) or 'no file "%s" in native/' % name
             if why:
                 found.append((path, number, why))
+    return found
+
+
+# Folders whose modules (a header and its .c file) must not include each other in a circle.
+WITHOUT_CYCLES = ("native/core", "native/transport/shm", "native/transport/verbs")
+
+
+def cycles(root):
+    """Includes that are part of a circle between the modules of a folder: at least one of each circle."""
+    found = []
+    for folder in WITHOUT_CYCLES:
+        edges = {}
+        for path in walk(root, (folder,), (".c", ".h")):
+            module = os.path.splitext(os.path.basename(path))[0]
+            for number, line in enumerate(read(root, path).splitlines(), 1):
+                match = re.match(r'\s*#\s*include\s*"([^"]+)\.h"', line)
+                other = os.path.basename(match.group(1)) if match else module
+                if other != module and os.path.isfile(os.path.join(root, folder, other + ".h")):
+                    edges.setdefault(module, {}).setdefault(other, (path, number))
+
+        def reaches(start, goal, edges=edges):
+            seen, stack = set(), [start]
+            while stack:
+                module = stack.pop()
+                if module == goal:
+                    return True
+                if module not in seen:
+                    seen.add(module)
+                    stack += edges.get(module, {})
+            return False
+
+        for module, others in sorted(edges.items()):
+            for other, (path, number) in sorted(others.items()):
+                if module < other and reaches(other, module):
+                    found.append((path, number, "%s and %s include each other in a circle" % (module, other)))
     return found
 
 
@@ -232,7 +267,7 @@ def exports(root, library):
 
 
 def main(argv):
-    checks = {"arrows": arrows, "files": files, "calls": calls, "words": words, "layout": layout, "exports": exports}
+    checks = {"arrows": arrows, "cycles": cycles, "files": files, "calls": calls, "words": words, "layout": layout, "exports": exports}
     if len(argv) < 3 or argv[1] not in checks or len(argv) != (4 if argv[1] == "exports" else 3):
         sys.exit(__doc__)
     found = checks[argv[1]](*argv[2:])

@@ -22,6 +22,7 @@ GOOD = {
     "native/transport/registry.c": SPDX + '#include "transport/shm/ring.h"\n',
     "native/transport/verbs/qp.c": SPDX + "#include <infiniband/verbs.h>\n",
     "native/core/core.h": SPDX + '#include "ibvx.h"\n#include "transport/transport.h"\n',
+    "native/core/round.h": SPDX + '#include "core/core.h"\n',
     "native/jni/xdev.c": SPDX + '#include <jni.h>\n#include "ibvx.h"\n#include "Generated.h"\n',
     "jni-headers/Generated.h": "",
     "native/core/fine.c": SPDX + '/* exit(1) */ void ibvx_abort(int x); const char *s = "printf(";\n'
@@ -41,6 +42,7 @@ BREACHES = [
     ("arrows", "native/jni/deep.c", '#include "core/core.h"\n', "only ibvx.h"),
     ("arrows", "native/core/lost.c", '#include "nowhere.h"\n', "no file"),
     ("arrows", "native/attic/a.c", '#include "base/a.h"\n', "no level"),
+    ("cycles", "native/core/core.c", '#include "core/round.h"\n', "in a circle"),
     ("files", "native/core/long.c", "\n" * 500, "longer"),
     ("files", "java/Long.java", "\n" * 500, "longer"),
     ("files", "tests/later.c", "// TO" "DO\n", "unfinished"),
