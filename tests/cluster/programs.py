@@ -18,17 +18,21 @@ MPJ_JAR = os.environ.get("IBVDEV_TEST_MPJ_JAR", "/usr/share/java/mpj.jar")
 LOG4J_JAR = "/usr/share/java/log4j-1.2.jar"
 MPJ_HOME = "/usr/share/mpj"
 JVM = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx64m", "-XX:-UsePerfData"]  # eight on two processors
-SOURCES = ("Report.java", "XxReport.java")
+SOURCES = ("tests/cluster/Report.java", "tests/cluster/XxReport.java")
+
+
+def compiled(class_path, *sources):
+    """The folder of the classes of sources of the checkout, below the build folder, which all nodes see."""
+    folder = tempfile.mkdtemp(prefix="cluster-classes-", dir=BUILD)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    subprocess.run(["javac", "-cp", class_path, "-d", folder] + [os.path.join(ROOT, source) for source in sources], check=True)
+    return folder
 
 
 @functools.lru_cache(maxsize=None)
 def classes():
-    """The folder of the compiled programs, below the build folder, which all nodes see."""
-    folder = tempfile.mkdtemp(prefix="cluster-classes-", dir=BUILD)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    subprocess.run(["javac", "-cp", ":".join((MPJ_JAR, XXDEV_JAR)), "-d", folder]
-                   + [os.path.join(ROOT, "tests", "cluster", name) for name in SOURCES], check=True)
-    return folder
+    """The folder of the programs of this suite."""
+    return compiled(":".join((MPJ_JAR, XXDEV_JAR)), *SOURCES)
 
 
 def c(*words):

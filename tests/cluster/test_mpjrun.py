@@ -6,6 +6,7 @@ import shutil
 import signal
 import unittest
 
+import programs
 import support
 from nodes import wait_for
 
@@ -17,7 +18,7 @@ def setUpModule():
     global CLASSES
     if not os.path.exists(os.path.join(support.MPJ_HOME, "lib", "starter.jar")):
         raise unittest.SkipTest("no MPJ Express with mpjrun in " + support.MPJ_HOME)
-    CLASSES = support.compile_java(support.MPJ_JAR, "tests/launcher/Ring.java")
+    CLASSES = programs.compiled(programs.MPJ_JAR, "tests/launcher/Ring.java")
 
 
 class Mpjrun(support.ClusterTest):
@@ -50,7 +51,7 @@ class Mpjrun(support.ClusterTest):
         daemons = [self.java(i, "daemon.jar", PORT) for i in self.nodes.numbers]
         for i in self.nodes.numbers:
             wait_for(lambda: self.listens(i), "the daemon of node %d listens" % i, support.LIMIT_S)
-        job = self.java(1, "starter.jar", "-np", 4, "-dev", "niodev", "-XX:-UsePerfData", "-javaagent:" + support.JAR,
+        job = self.java(1, "starter.jar", "-np", 4, "-dev", "niodev", "-XX:-UsePerfData", "-javaagent:" + programs.JAR,
                         "-Dmpj.device.niodev=xdev.ibvdev.IBVDevice", "-Dibvdev.log=info", "Ring")
         status, out, err = self.finish(job)
         self.assertEqual(status, 0, out + err)
