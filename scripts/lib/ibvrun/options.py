@@ -271,7 +271,7 @@ What to run
   -psl BYTES        protocol switch limit (default 131072)
   -debug PORT       rank r waits for a Java debugger at PORT + r
   -java FILE        the java to use (default: that of $JAVA_HOME, else of $PATH)
-  --no-class-archive  JVMs do not map the archive of MPJ Express's classes that ibvrun keeps in the user's cache
+  --no-class-archive  JVMs do not map the archive of MPJ Express's classes in the user's cache
   -mpjhome DIR      the MPJ Express to use (default: $MPJ_HOME, else Debian's /usr/share/mpj)
   Any other word that starts with - or @ before the class is handed to the JVM (-Xmx1g, -Dname=value,
   -javaagent:..., --add-opens ...); {rank} and {size} are replaced in it.
