@@ -129,6 +129,11 @@ bool peer_set_state(struct verbs_peer *p, enum peer_state to);
 void peer_end(struct verbs_peer *p, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The core has given the peer up: nothing is delivered or reported any more, its adapter will be cut off. */
 void peer_forget(struct verbs_peer *p);
+/* Given up, and its connection not freed yet: that cuts its adapter off. */
+static inline bool peer_ends_connection(const struct verbs_peer *p)
+{
+	return p->conn && p->state == PEER_DOWN;
+}
 /* Has the connection method start to connect to this peer, in RESOLVING. */
 void peer_request(struct verbs_peer *p);
 

@@ -6,34 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
-
-/* What pack_rkey() writes: where two pieces of memory are, and the key to each. */
-struct rma_desc {
-	struct {
-		uint64_t addr;
-		uint32_t rkey, pad;
-	} piece[2];
-};
-static_assert(sizeof(struct rma_desc) <= WIRE_RMA_MAX, "fits an announcement");
-
-/* Up to two pieces of local memory, being registered or registered. */
-struct rma_memory {
-	struct regcache *regs;
-	struct regcache_use use[2];
-	int pending;             /* registrations, or ends of them, that are awaited */
-	int err;
-};
-
-struct verbs_rkey {
-	struct verbs_rkey *next, *next_event;
-	struct verbs_peer *peer;
-	uint64_t cookie;
-	bool event;              /* in verbs.rkey_events */
-	bool cancelled;          /* released, cancelled or refused: not found any more */
-	bool unreachable;        /* cancelled, and no adapter reaches the memory through it */
-	bool announce;           /* on_cancelled is to follow */
-	struct rma_memory memory;
-};
+#include "transport/verbs/memory.h"
+#include "transport/verbs/rkey.h"
 
 /* A get or put. Cancelled ones stay until the adapter has given back what was posted. */
 struct verbs_op {
@@ -56,201 +30,6 @@ struct verbs_op {
 	struct rma_memory memory;
 	struct wire_hdr behind;  /* a put: goes out after the last write */
 };
-
-/* --- memory --- */
-
-static void memory_warn(const struct rma_memory *m, struct verbs *v, int err)
-{
-	size_t bytes = m->use[0].len + m->use[1].len;
-
-	if (err == -ENOMEM || err == -EAGAIN)
-		device_warn_memory(v, bytes);
-	else
-		log_info(v->env.log, "verbs: memory of %zu bytes cannot be registered: %s", bytes, strerror(-err));
-}
-
-/* Registers up to two pieces, as one if they touch.  0; -EINPROGRESS: ready() of the uses follows, m->pending times; -ENOMEM. */
-static int memory_register(struct rma_memory *m, struct regcache *regs, void *const base[2], const size_t len[2], int access,
-			   void (*ready)(struct regcache_use *use, int err), void *owner)
-{
-	bool joined = len[0] && len[1] && (char *)base[0] + len[0] == base[1];
-	int rc = 0;
-
-	m->regs = regs;
-	for (int i = 0; i < 2 && rc == 0; i++) {
-		m->use[i] = (struct regcache_use){.ready = ready, .owner = owner};
-		if (!len[i])
-			continue;
-		rc = regcache_use(regs, &m->use[i], joined ? base[0] : base[i], joined ? len[0] + len[1] : len[i], access);
-		m->pending += rc == -EINPROGRESS;
-		rc = rc == -EINPROGRESS ? 0 : rc;
-	}
-	if (rc == 0)
-		return m->pending > 0 ? -EINPROGRESS : 0;
-	for (int i = 0; i < 2; i++)
-		regcache_unuse(regs, &m->use[i]);
-	return rc;
-}
-
-static void memory_release(struct rma_memory *m)
-{
-	for (int i = 0; i < 2; i++)
-		regcache_unuse(m->regs, &m->use[i]);
-	m->pending = 0;
-}
-
-/* False: no adapter reaches it now. */
-static bool memory_revoke(struct rma_memory *m)
-{
-	m->pending = 0;
-	for (int i = 0; i < 2; i++)
-		m->pending += regcache_revoke(m->regs, &m->use[i]);
-	return m->pending > 0;
-}
-
-/* --- remote keys --- */
-
-static struct verbs_rkey **rkey_bucket(struct verbs *v, uint64_t cookie)
-{
-	return &v->rkeys[(cookie ^ cookie >> 8) % VERBS_RKEY_BUCKETS];
-}
-
-static struct verbs_rkey *rkey_find(struct verbs *v, int peer, uint64_t cookie)
-{
-	struct verbs_rkey *k = *rkey_bucket(v, cookie);
-
-	while (k && (k->cookie != cookie || k->cancelled || k->peer->rank != peer))
-		k = k->next;
-	return k;
-}
-
-static void rkey_free(struct verbs *v, struct verbs_rkey *k)
-{
-	struct verbs_rkey **at = rkey_bucket(v, k->cookie);
-
-	while (*at != k)
-		at = &(*at)->next;
-	*at = k->next;
-	memory_release(&k->memory);
-	free(k);
-}
-
-static void rkey_event(struct verbs_rkey *k)
-{
-	struct verbs *v = k->peer->verbs;
-
-	if (k->event)
-		return;
-	k->event = true;
-	k->next_event = v->rkey_events;
-	v->rkey_events = k;
-	atomic_fetch_add(&v->chores, 1);
-}
-
-static void rkey_ready(struct regcache_use *use, int err)
-{
-	struct verbs_rkey *k = use->owner;
-
-	if (err && !k->cancelled)
-		k->memory.err = err;
-	if (--k->memory.pending > 0)
-		return;
-	k->unreachable = k->cancelled;
-	rkey_event(k);
-}
-
-/* No adapter reaches the memory. */
-static void rkey_end(struct verbs *v, struct verbs_rkey *k)
-{
-	k->cancelled = k->unreachable = true;
-	if (k->event) /* rma_poll() frees it */
-		memory_release(&k->memory);
-	else
-		rkey_free(v, k);
-}
-
-/* May this memory be moved by RDMA, as the setting has it? */
-static bool rma_wanted(const struct verbs *v, enum transport_access access, size_t bytes)
-{
-	if ((v->rendezvous == VERBS_RENDEZVOUS_READ && access != TRANSPORT_GET) ||
-	    (v->rendezvous == VERBS_RENDEZVOUS_WRITE && access != TRANSPORT_PUT))
-		return false;
-	return bytes >= v->get_min;
-}
-
-bool verbs_prefers_get(const struct transport *t, int peer, size_t bytes)
-{
-	(void)peer;
-	return rma_wanted((const struct verbs *)t, TRANSPORT_GET, bytes);
-}
-
-bool verbs_prefers_put(const struct transport *t, int peer, size_t bytes)
-{
-	(void)peer;
-	return rma_wanted((const struct verbs *)t, TRANSPORT_PUT, bytes);
-}
-
-/* Registered or refused: what pack_rkey() answers. */
-static int rkey_answer(struct verbs *v, struct verbs_rkey *k, const void *base[2], void *desc)
-{
-	struct rma_desc out = {0};
-
-	if (k->memory.pending > 0)
-		return -EAGAIN;
-	if (k->memory.err) {
-		memory_warn(&k->memory, v, k->memory.err);
-		rkey_end(v, k);
-		return 0;
-	}
-	for (int i = 0; i < 2; i++) {
-		if (!k->memory.use[i].entry)
-			continue;
-		out.piece[i].addr = (uint64_t)(uintptr_t)base[i];
-		out.piece[i].rkey = k->memory.use[i].entry->mr->rkey;
-	}
-	memcpy(desc, &out, sizeof(out));
-	return (int)sizeof(out);
-}
-
-int verbs_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
-		    const size_t len[2], void *desc)
-{
-	struct verbs *v = (struct verbs *)t;
-	struct verbs_peer *p = &v->peers[peer];
-	struct verbs_rkey *k = rkey_find(v, peer, cookie), **bucket = rkey_bucket(v, cookie);
-	void *memory[2] = {(void *)(uintptr_t)base[0], (void *)(uintptr_t)base[1]};
-	int flags = access == TRANSPORT_GET ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	int rc;
-
-	if (k)
-		return rkey_answer(v, k, base, desc);
-	if (p->state != PEER_UP || !rma_wanted(v, access, len[0] + len[1]))
-		return 0;
-	k = calloc(1, sizeof(*k));
-	if (!k)
-		return 0;
-	k->peer = p;
-	k->cookie = cookie;
-	rc = memory_register(&k->memory, &p->conn->device->regs, memory, len, flags, rkey_ready, k);
-	if (rc < 0 && rc != -EINPROGRESS) {
-		free(k);
-		return 0;
-	}
-	k->next = *bucket;
-	*bucket = k;
-	return rkey_answer(v, k, base, desc);
-}
-
-void verbs_release_rkey(struct transport *t, int peer, uint64_t cookie)
-{
-	struct verbs *v = (struct verbs *)t;
-	struct verbs_rkey *k = rkey_find(v, peer, cookie);
-
-	if (k)
-		rkey_end(v, k);
-}
-
-/* --- operations --- */
 
 static void op_free(struct verbs *v, struct verbs_op *o)
 {
@@ -517,24 +296,6 @@ void rma_on_completion(struct verbs_conn *c, uint32_t index, bool ok)
 
 /* --- cancelling --- */
 
-/* The connection's end cuts its adapter off: what is registered for others too need not go. */
-static bool rma_ends_with_peer(const struct verbs_peer *p)
-{
-	return p->conn && p->state == PEER_DOWN;
-}
-
-/* True: on_cancelled follows. */
-static bool rkey_cancel(struct verbs *v, struct verbs_rkey *k)
-{
-	bool known = k->memory.pending == 0; /* to the peer, perhaps */
-
-	k->cancelled = true;
-	k->announce = known && (rma_ends_with_peer(k->peer) || memory_revoke(&k->memory));
-	if (!k->announce)
-		rkey_end(v, k);
-	return known && k->announce;
-}
-
 static bool op_cancel(struct verbs_op *o)
 {
 	struct verbs_conn *c = o->conn;
@@ -543,7 +304,7 @@ static bool op_cancel(struct verbs_op *o)
 	if (c && !c->queue[RMA_WRITE].head)
 		c->behind_waits = false; /* with others left, what it waits for brings their turn */
 	o->cancelled = true;
-	o->announce = c && o->under_way > 0 && (rma_ends_with_peer(o->peer) || memory_revoke(&o->memory));
+	o->announce = c && o->under_way > 0 && (peer_ends_connection(o->peer) || memory_revoke(&o->memory));
 	if (o->announce)
 		return true;
 	op_end(o);
@@ -553,8 +314,7 @@ static bool op_cancel(struct verbs_op *o)
 int verbs_cancel(struct transport *t, int peer, uint64_t cookie)
 {
 	struct verbs *v = (struct verbs *)t;
-	struct verbs_rkey *k = rkey_find(v, peer, cookie);
-	bool follows = k && rkey_cancel(v, k);
+	bool follows = rkey_cancel(v, peer, cookie);
 
 	for (uint32_t i = 0; i < v->op_room; i++) {
 		struct verbs_op *o = v->ops[i];
@@ -563,20 +323,6 @@ int verbs_cancel(struct transport *t, int peer, uint64_t cookie)
 			follows = op_cancel(o) || follows;
 	}
 	return follows ? -EINPROGRESS : 0;
-}
-
-static void rkey_poll(struct verbs *v, struct verbs_rkey *k)
-{
-	const struct transport_sink *sink = &v->env.sink;
-	int rank = k->peer->rank;
-	uint64_t cookie = k->cookie;
-	bool announce = k->announce;
-
-	if (!k->unreachable)
-		return; /* registered or refused: the core asks again */
-	rkey_free(v, k);
-	if (announce)
-		sink->on_cancelled(sink->core, rank, cookie);
 }
 
 static void op_poll(struct verbs *v, struct verbs_op *o)
@@ -603,16 +349,8 @@ static void op_poll(struct verbs *v, struct verbs_op *o)
 
 int rma_poll(struct verbs *v)
 {
-	int events = 0;
+	int events = rkey_events_poll(v);
 
-	for (; v->rkey_events; events++) {
-		struct verbs_rkey *k = v->rkey_events;
-
-		v->rkey_events = k->next_event;
-		k->event = false;
-		atomic_fetch_sub(&v->chores, 1);
-		rkey_poll(v, k);
-	}
 	for (; v->op_events; events++) {
 		struct verbs_op *o = v->op_events;
 
@@ -640,23 +378,12 @@ void rma_on_freed(struct verbs_conn *c)
 		else
 			memory_release(&o->memory); /* an abort: nobody asks */
 	}
-	for (unsigned i = 0; i < VERBS_RKEY_BUCKETS; i++) {
-		for (struct verbs_rkey *k = v->rkeys[i]; k; k = k->next) {
-			if (k->peer != c->peer || !k->announce)
-				continue;
-			k->unreachable = true;
-			memory_release(&k->memory);
-			rkey_event(k);
-		}
-	}
+	rkey_on_freed(c->peer);
 }
 
 void rma_close(struct verbs *v)
 {
-	for (unsigned i = 0; i < VERBS_RKEY_BUCKETS; i++) {
-		while (v->rkeys[i])
-			rkey_free(v, v->rkeys[i]);
-	}
+	rkey_close(v);
 	for (uint32_t i = 0; i < v->op_room; i++) {
 		if (v->ops[i])
 			op_free(v, v->ops[i]);

@@ -2,19 +2,13 @@
 #ifndef IBVX_TRANSPORT_VERBS_RMA_H
 #define IBVX_TRANSPORT_VERBS_RMA_H
 /*
- * rma: memory that a peer may read or write (remote keys), and RDMA reads and writes of a peer's memory.
+ * rma: RDMA reads and writes of a peer's memory.  An operation waits until regcache_work() has registered the local memory.
  *
- * Both need registrations, which are made later by regcache_work(): a remote key is in preparation until then, an operation waits.
- * cancel() ends with on_cancelled once no adapter reaches the memory through them: deregistered, or their connection freed.
+ * cancel(), of operations and of remote keys, ends with on_cancelled once no adapter reaches the memory through them: deregistered, or their connection freed.
  */
 #include "transport/verbs/post.h"
 
 /* The seam's functions (transport.h). */
-int verbs_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
-		    const size_t len[2], void *desc);
-void verbs_release_rkey(struct transport *t, int peer, uint64_t cookie);
-bool verbs_prefers_get(const struct transport *t, int peer, size_t bytes);
-bool verbs_prefers_put(const struct transport *t, int peer, size_t bytes);
 int verbs_get(struct transport *t, int peer, const struct transport_rma *get);
 int verbs_put(struct transport *t, int peer, const struct transport_rma *put, const struct wire_hdr *behind);
 int verbs_cancel(struct transport *t, int peer, uint64_t cookie);
@@ -23,7 +17,7 @@ int verbs_cancel(struct transport *t, int peer, uint64_t cookie);
 void rma_on_completion(struct verbs_conn *c, uint32_t index, bool ok);
 /* Posts what can be posted: work requests have come back, or credit. Upcalls. */
 void rma_progress(struct verbs_conn *c);
-/* Upcalls for what has been registered, deregistered or refused meanwhile; how many. */
+/* Upcalls for what has been registered, deregistered or refused meanwhile, also of remote keys; how many. */
 int rma_poll(struct verbs *v);
 /* verbs.on_freed */
 void rma_on_freed(struct verbs_conn *c);

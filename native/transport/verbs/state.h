@@ -12,10 +12,10 @@
  *   route, gid         our addresses with a device behind them, and which of a peer's we can reach
  *   post               packets that go out, credit
  *   handshake          how a connection comes about, whatever carries the request
- *   cm; wireup, qp     the connection methods: RDMA CM; TCP, and a queue pair connected by hand
- *   rma                memory that a peer may reach, RDMA reads and writes
+ *   cm; wireup, qp     the connection methods: RDMA CM; TCP (wireup_socket), and a queue pair connected by hand
+ *   memory, rkey, rma  memory of a message; what a peer may reach of it; RDMA reads and writes
  *   complete           completions
- *   verbs              the functions of the seam
+ *   verbs, report      the functions of the seam
  *
  * Everything is guarded by the core's lock, but verbs.chores and the stash of a completion queue.
  */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,40 +13,12 @@
 #include "base/proof.h"
 #include "transport/verbs/route.h"
 #include "transport/verbs/qp.h"
+#include "transport/verbs/wireup_socket.h"
 
-#define WIREUP_MAGIC 0x33584249u
 /* Sockets without a request yet that are kept, beside one for each rank. */
 #define WIREUP_PENDING 64u
 /* How often a request that was dropped before it was answered is repeated. */
 #define WIREUP_TRIES 8
-/* A peer whose host is silent: about how long the kernel tries, and how long data may wait unacknowledged. */
-#define WIREUP_SYN_RETRIES 4
-#define WIREUP_SILENT_MS 20000u
-
-/* The accepting side sends first, so that every step waits for something to read. */
-enum wireup_kind { WIREUP_CHALLENGE, WIREUP_REQUEST, WIREUP_ACCEPT, WIREUP_REFUSE };
-
-/* In host order: ranks of different order were refused at the start. */
-struct wireup_frame {
-	uint32_t magic;
-	uint32_t kind;
-	uint8_t nonce[PROOF_NONCE_BYTES];  /* CHALLENGE, REQUEST */
-	uint8_t proof[PROOF_BYTES];        /* REQUEST, ACCEPT */
-	struct private_data data;          /* REQUEST, ACCEPT, REFUSE */
-	struct qp_address qp;              /* REQUEST, ACCEPT */
-};
-static_assert(sizeof(struct wireup_frame) == 8 + 32 + 32 + 28, "no padding on the wire");
-
-/* One socket: pending until its REQUEST is accepted, then a connection's. */
-struct wireup {
-	struct verbs *verbs;
-	struct verbs_conn *conn; /* NULL: pending */
-	int fd, tries;
-	struct proof proof;
-	size_t got;
-	struct wireup_frame in;
-};
-
 struct wireup_listener {
 	int fd, spare;           /* spare: given up to accept a socket when descriptors have run out */
 	uint16_t port;
@@ -55,49 +26,12 @@ struct wireup_listener {
 	unsigned room, next;
 };
 
-static void wireup_tune(int fd)
-{
-	int one = 1, retries = WIREUP_SYN_RETRIES, idle_s = 10, interval_s = 3, count = 3;
-	unsigned silent_ms = WIREUP_SILENT_MS;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
-}
-
-/* Takes the descriptor over. */
-static struct wireup *wireup_new(struct verbs *v, int fd)
-{
-	struct wireup *x = calloc(1, sizeof(*x));
-
-	if (!x || proof_random(x->proof.listener_nonce, sizeof(x->proof.listener_nonce)) < 0 ||
-	    proof_random(x->proof.rank_nonce, sizeof(x->proof.rank_nonce)) < 0) {
-		free(x);
-		close(fd);
-		return NULL;
-	}
-	x->verbs = v;
-	x->fd = fd;
-	proof_set_key(&x->proof, settings_secret(v->env.settings));
-	wireup_tune(fd);
-	return x;
-}
-
 static void wireup_unlist(struct wireup_listener *l, const struct wireup *x)
 {
 	for (unsigned i = 0; i < l->room; i++) {
 		if (l->pending[i] == x)
 			l->pending[i] = NULL;
 	}
-}
-
-static void wireup_unwatch(const struct wireup *x)
-{
-	x->verbs->env.watch.remove(x->verbs->env.watch.monitor, x->fd);
 }
 
 static void wireup_free(struct wireup *x)
@@ -109,41 +43,6 @@ static void wireup_free(struct wireup *x)
 	wireup_unwatch(x);
 	close(x->fd);
 	free(x);
-}
-
-/* The ranks that the proofs are about; a size that no start of a job uses. */
-static void wireup_name(struct wireup *x, int requester, int accepter)
-{
-	x->proof.rank = requester;
-	x->proof.size = -1 - accepter;
-}
-
-/* A frame fits the buffer of a socket that has sent nothing yet. */
-static int wireup_send(struct wireup *x, struct wireup_frame *f)
-{
-	ssize_t n;
-
-	f->magic = WIREUP_MAGIC;
-	n = send(x->fd, f, sizeof(*f), MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n == (ssize_t)sizeof(*f))
-		return 0;
-	return error_sys(n < 0 ? -errno : -EPIPE, "wire-up with a peer by TCP");
-}
-
-/* 1: a frame; 0: not yet; -errno: over. */
-static int wireup_receive(struct wireup *x)
-{
-	ssize_t n = recv(x->fd, (char *)&x->in + x->got, sizeof(x->in) - x->got, MSG_DONTWAIT);
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (n == 0)
-		return -ECONNRESET;
-	x->got += (size_t)n;
-	if (x->got < sizeof(x->in))
-		return 0;
-	x->got = 0;
-	return x->in.magic == WIREUP_MAGIC ? 1 : -EPROTO;
 }
 
 static int wireup_describe(struct verbs_conn *c)
