@@ -89,7 +89,7 @@ static void socket_read(struct net *n, struct net_socket *s)
 static void socket_connected(struct net *n, struct net_socket *s)
 {
 	struct message_address peer;
-	struct sockaddr_storage addr;
+	struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
 	socklen_t len = sizeof(addr);
 	bool local =
 		getsockname(s->conn.fd, (struct sockaddr *)&addr, &len) == 0 && addr.ss_family == AF_UNIX;

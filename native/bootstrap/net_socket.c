@@ -122,7 +122,7 @@ static void net_to_sockaddr(const struct message_address *a, struct address *out
 /* The other end of a connection, and whether it is this machine. */
 bool net_socket_peer(int fd, struct message_address *out)
 {
-	struct sockaddr_storage addr;
+	struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&addr;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&addr;
 	socklen_t len = sizeof(addr);

@@ -41,11 +41,11 @@ bool roster_same_node(const struct roster *r, int a, int b);
 void roster_host(const struct roster *r, int rank, char host[MESSAGE_HOST_BYTES + 1]);
 
 /* 0 or -ENOMEM without a text. */
-int roster_builder_init(struct roster_builder *b, int size);
-void roster_builder_fini(struct roster_builder *b); /* zeroed ones too */
+int roster_builder_init(struct roster_builder *r, int size);
+void roster_builder_fini(struct roster_builder *r); /* zeroed ones too */
 /* who->rank is within the size.  0 or -ENOMEM without a text. */
-int roster_add(struct roster_builder *b, const struct message_rank *who);
+int roster_add(struct roster_builder *r, const struct message_rank *who);
 /* WELCOME.  NULL without memory. */
-struct frame *roster_pack(const struct roster_builder *b);
+struct frame *roster_pack(const struct roster_builder *r);
 
 #endif

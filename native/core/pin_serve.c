@@ -29,12 +29,11 @@ static void pin_push(struct request *r)
 	int rc = 0;
 
 	while (rc == 0 && r->at < end && p->state == PEER_OPEN && !p->error) {
-		if (r->state == REQ_STREAMING)
-			rc = r->emit(r);
-		else if ((r->state == REQ_QUEUED || r->state == REQ_PUSHING) && p->sends.next == &r->link)
-			rc = r->emit(r);
-		else
+		bool first = (r->state == REQ_QUEUED || r->state == REQ_PUSHING) && p->sends.next == &r->link;
+
+		if (r->state != REQ_STREAMING && !first)
 			break;
+		rc = r->emit(r);
 	}
 	if (rc < 0 && rc != -EAGAIN && rc != -ENOBUFS)
 		peer_set_error(p, rc);
