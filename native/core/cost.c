@@ -78,6 +78,9 @@ enum cost_way cost_choose(struct request *r)
 		return COST_UNLEARNED;
 	if (p->no_get || !buffer_can_rma(&r->buffer) || (buffer_is_pinnable(&r->buffer) && !lease_possible(r)))
 		return COST_RING;
+	/* up to the switch limit a standard send completes whether or not it is received: MPI programs rely on that */
+	if (total <= p->eager_max)
+		return COST_RING;
 	c = cost_table(p);
 	if (!c)
 		return COST_RING;

@@ -4,8 +4,9 @@
 /*
  * cost: which way a long message takes, learned from the messages themselves (PROTOCOL.md section 3).
  *
- * Two ways compete where the transport says so (transport_ops.learns_get): the ring, with two copies
- * (eager fragments up to the protocol switch limit, the pipeline above it), and a get with one copy.
+ * Two ways compete for a rendezvous where the transport says so (transport_ops.learns_get): the
+ * pipeline through the ring, with two copies, and a get with one copy.  Messages up to the protocol
+ * switch limit stay eager: a standard send of that size must complete before it is received.
  * Which is faster depends on the processors' distance, the caches and the pages, and changes within
  * seconds.  So for each peer and size class the receiver measures what real messages took, from the
  * sender's start to the last byte (the ranks of a node share a clock), and reports the faster way by
