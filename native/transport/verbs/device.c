@@ -379,6 +379,7 @@ static int device_grow(struct verbs_device *d, struct buffers *b, uint32_t want,
 	struct verbs *v = d->verbs;
 	uint32_t count = buffers_step(b, want);
 	struct slab s = {0};
+	bool scarce = false;
 	int rc = error_set(-ENOSPC, "all %u buffers of %s are in use: raise verbs_buffer_bytes", b->max, d->context->device->name);
 
 	for (; count > 0 && count >= least; count /= 2) {
@@ -388,10 +389,13 @@ static int device_grow(struct verbs_device *d, struct buffers *b, uint32_t want,
 		if (rc != -ENOMEM)
 			break;
 		device_warn_memory(v, (size_t)count * v->slot_bytes);
+		scarce = true;
 	}
-	if (rc == -ENOMEM)
+	if (rc == 0)
+		rc = buffers_add(b, &s);
+	if (scarce)
 		b->max = b->count; /* not asked for again */
-	if (rc < 0 || buffers_add(b, &s) == 0)
+	if (rc == 0 || !s.mr)
 		return rc;
 	work_unlock(&v->work);
 	slab_close(&s, v->api);
@@ -409,6 +413,11 @@ int device_promise_first(struct verbs_device *d, uint32_t count, uint32_t least)
 	if (rc == 0)
 		rc = device_post_free(d);
 	spare = d->receive.count - d->promised; /* polls may have promised some meanwhile */
+	if (d->receive.count == d->receive.max) { /* there will be no more: every peer gets its share */
+		uint32_t share = d->receive.max / (uint32_t)(d->verbs->env.size > 1 ? d->verbs->env.size - 1 : 1);
+
+		count = share < least ? least : device_min(count, share);
+	}
 	if (spare < least)
 		return rc < 0 ? rc : error_set(-ENOSPC, "the shared receive queue of %s is full: set verbs_srq=0", d->context->device->name);
 	count = device_min(count, spare);
@@ -422,7 +431,7 @@ uint32_t device_promise(struct verbs_device *d, uint32_t count)
 	uint64_t to_come = (uint64_t)v->first_credit * (uint64_t)(v->env.size - 1 > (int)v->conn_open ? v->env.size - 1 - (int)v->conn_open : 0);
 	uint32_t spare = d->receive.count - d->promised;
 
-	d->scarce = d->promised + count + to_come > d->receive.max;
+	d->scarce = d->receive.count == d->receive.max || d->promised + count + to_come > d->receive.max;
 	if (d->scarce)
 		return 0;
 	if (spare < count && !d->receive.wanted) {
@@ -453,13 +462,6 @@ bool device_work(struct verbs_device *d)
 
 /* --- what there is --- */
 
-static const char *device_link_layer(const struct ibv_context *c, const struct ibv_port_attr *p)
-{
-	if (c->device->transport_type == IBV_TRANSPORT_IWARP)
-		return "iWARP";
-	return p->link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand";
-}
-
 static size_t device_describe_one(const struct verbs_provider *api, struct ibv_device *dev, char *out, size_t size)
 {
 	struct ibv_context *c = api->open_device(dev);
@@ -475,7 +477,7 @@ static size_t device_describe_one(const struct verbs_provider *api, struct ibv_d
 
 		if (api->query_port(c, i, &p))
 			continue;
-		at += (size_t)snprintf(out + at, size - at, "  %s:%u: %s, %s\n", dev->name, i, device_link_layer(c, &p),
+		at += (size_t)snprintf(out + at, size - at, "  %s:%u: %s, %s\n", dev->name, i, status_link_layer(c, &p),
 				       p.state == IBV_PORT_ACTIVE ? "active" : "not active");
 	}
 	api->close_device(c);

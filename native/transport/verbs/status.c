@@ -71,3 +71,10 @@ const char *event_text(enum ibv_event_type type)
 		return "an event that needs no action";
 	}
 }
+
+const char *status_link_layer(const struct ibv_context *c, const struct ibv_port_attr *p)
+{
+	if (c->device->transport_type == IBV_TRANSPORT_IWARP)
+		return "iWARP";
+	return p->link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand";
+}

@@ -9,4 +9,7 @@ const char *status_text(enum ibv_wc_status status);
 /* What an asynchronous event of a device means: "the port went down: ..." */
 const char *event_text(enum ibv_event_type type);
 
+/* The kind of network behind a port. */
+const char *status_link_layer(const struct ibv_context *c, const struct ibv_port_attr *p);
+
 #endif
