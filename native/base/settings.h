@@ -25,7 +25,7 @@ enum setting {
 	SETTING_SPIN_US,           /* us of busy polling before yielding; auto */
 	SETTING_YIELD_US,          /* us of sched_yield before sleeping; auto */
 	SETTING_PROGRESS_THREAD,   /* bool */
-	SETTING_LEASE_US,         /* us: how long a region of memory that moves may wait for a copy under way */
+	SETTING_LEASE_US,         /* us: how long memory may stay pinned for a claimed copy */
 	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs" */
 	SETTING_SHM_SLOTS,         /* count, power of two: control slots of a ring */
 	SETTING_SHM_RING,          /* bytes, power of two: data area of a ring */

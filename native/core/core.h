@@ -198,7 +198,7 @@ struct ibvx {
 	int open_peers;            /* remote peers in PEER_OPEN */
 	int stalled_peers;         /* peers that hold sends back for want of our credit */
 	uint64_t polls, sleeps, wakes;
-	/* memory that moves: regions opened, the longest, what had to be staged meanwhile */
+	/* pinnable memory: pins made, the longest, bytes that had to bounce */
 	uint64_t regions, region_longest_ns, bounced_bytes;
 	struct list wanting;       /* zero-copy sends for which there is room */
 	struct ibvx_pin *dropped; /* zero-copy sends that are done: the next call reports it to their layer */

@@ -113,7 +113,7 @@ struct verbs_peer {
 	struct verbs_conn *conn;
 	struct verbs_peer *next_requested;
 	bool requested;              /* in verbs.requested */
-	int local;                   /* index into verbs.locals; -1: out of reach */
+	int local;                   /* index into verbs.locals; -1: not reachable */
 	struct sockaddr_storage remote;
 	uint32_t slot_bytes;         /* the smaller of ours and theirs */
 	int end_code;                /* ENDING */
