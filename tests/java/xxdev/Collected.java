@@ -59,9 +59,9 @@ final class Collected extends Program {
 
 	private long longestRegion() {
 		for (String line : ((IBVDevice) dev).counters(null).split("\n"))
-			if (line.startsWith("heap_region_longest_ns "))
+			if (line.startsWith("pin_longest_ns "))
 				return Long.parseLong(line.substring(line.indexOf(' ') + 1));
-		throw new AssertionError("no counter heap_region_longest_ns");
+		throw new AssertionError("no counter pin_longest_ns");
 	}
 
 	private void torture() throws Exception {
