@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 6u
+#define WIRE_VERSION 7u
 
 enum wire_kind {
 	WIRE_NONE = 0,

@@ -78,6 +78,9 @@ struct peer {
 	bool same_node;
 	enum peer_state state;
 	struct transport *transport;
+	uint8_t order[8], order_count; /* its transports, best first, as ours (agree.h) */
+	uint8_t reached_by;    /* which of them reach us, by bits */
+	bool reach_known;
 	size_t payload_max;
 	size_t eager_max;      /* largest eager message to this peer */
 	size_t once_max;       /* the same, if it is to be one packet */
@@ -228,6 +231,7 @@ struct core_config {
 	const struct transport_ops *const *transports; /* NULL-terminated, best first */
 	void *test;                                    /* transport_env.test */
 	bool monitor;                                  /* start the monitor thread */
+	bool one_node;                                 /* all ranks run on this node */
 };
 
 /* Opens the transports; no bootstrap.  0 or -errno; *out NULL then. */
@@ -248,6 +252,10 @@ struct core_peer_info {
 
 /* Everybody's addresses are known: peers[size]. */
 int core_attach(struct ibvx *ep, const struct core_peer_info *peers);
+/* Which transports reach which rank, for the others: at most agree_reach_max() bytes. Length or -errno. */
+int core_reach(struct ibvx *ep, void *out, size_t size);
+/* The same as that rank has written it: both ends will choose one transport.  Without it this rank's view alone counts. */
+int core_agree(struct ibvx *ep, int rank, const void *reach, size_t bytes);
 /* Every rank has attached: communication may begin. */
 int core_attached(struct ibvx *ep);
 

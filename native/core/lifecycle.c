@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "core/agree.h"
 #include "core/core.h"
 #include "core/lifecycle.h"
 #include "core/failure.h"
@@ -14,7 +15,7 @@
 #include "core/progress.h"
 #include "core/wait.h"
 
-#define LIFE_ADDRESS_MAX 2048u
+#define LIFE_ADDRESS_MAX 8192u
 /* Polls that empty what a rank has left behind before its end is believed. */
 #define LIFE_DRAIN_POLLS 100000
 /* Of these in one holding of the lock. */
@@ -148,14 +149,33 @@ static int life_exchange(struct ibvx *ep, struct life *life)
 	return rc;
 }
 
-static int life_barrier(struct ibvx *ep, struct life *life)
+/* Everybody has attached, and both ends of each pair know what reaches the other. */
+static int life_agree(struct ibvx *ep, struct life *life)
 {
+	size_t most = agree_reach_max(ep->size), room = most * (size_t)ep->size, at = 0;
+	unsigned char *mine = malloc(most), *all = malloc(room);
 	uint32_t *lengths = calloc((size_t)ep->size, sizeof(*lengths));
-	int rc = lengths ? bootstrap_allgather(life->bootstrap, NULL, 0, NULL, 0, lengths)
-			 : error_set(-ENOMEM, "no memory");
+	int rc = mine && all && lengths ? core_reach(ep, mine, most) : error_set(-ENOMEM, "no memory for %d ranks", ep->size);
 
+	if (rc >= 0)
+		rc = bootstrap_allgather(life->bootstrap, mine, (size_t)rc, all, room, lengths);
+	for (int r = 0; rc == 0 && r < ep->size; r++) {
+		rc = core_agree(ep, r, all + at, lengths[r]);
+		at += lengths[r];
+	}
+	free(mine);
+	free(all);
 	free(lengths);
 	return rc;
+}
+
+static bool life_one_node(const struct life *life)
+{
+	for (int r = 0; r < life->size; r++) {
+		if (!bootstrap_peer_local(life->bootstrap, r))
+			return false;
+	}
+	return true;
 }
 
 /* From a job id to an endpoint that may communicate. */
@@ -166,7 +186,8 @@ static int life_connect(struct ibvx **out, struct life *life, int rank, const ch
 				 .job_id = job_id,
 				 .settings = life->settings,
 				 .transports = transport_all,
-				 .monitor = true};
+				 .monitor = true,
+				 .one_node = life_one_node(life)};
 	struct ibvx *ep;
 	int rc = core_open(&ep, &cc);
 
@@ -174,7 +195,7 @@ static int life_connect(struct ibvx **out, struct life *life, int rank, const ch
 		return rc;
 	rc = life_exchange(ep, life);
 	if (rc == 0)
-		rc = life_barrier(ep, life);
+		rc = life_agree(ep, life);
 	if (rc == 0)
 		rc = core_attached(ep);
 	if (rc == 0) {

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "core/agree.h"
 #include "core/background.h"
 #include "core/core.h"
 #include "core/dispatch.h"
@@ -21,7 +22,7 @@
 #include "core/send.h"
 #include "core/wait.h"
 
-#define OPEN_ADDRESS_MAX 1024u
+#define OPEN_ADDRESS_MAX 4096u
 #define OPEN_PROCESSORS_MAX 1024
 
 /* What every rank says about itself; the transports' blobs follow, each with its name. */
@@ -35,7 +36,7 @@ struct open_address {
 };
 
 struct open_blob {
-	char name[12];
+	char name[TRANSPORT_NAME_BYTES];
 	uint32_t bytes;
 };
 
@@ -52,21 +53,34 @@ static int open_tables(struct ibvx *ep)
 	return rc;
 }
 
-/* Is the name in the setting's list? An empty list in a test means all. */
-static bool open_wanted(const struct settings *s, const char *name)
+/* The next transport of those in `from` that the setting names, best first; *at is where the setting has been read to. NULL: no more. */
+static const struct transport_ops *open_next(const char **at, const struct transport_ops *const *from)
 {
-	const char *at = settings_text(s, SETTING_TRANSPORTS);
-	size_t len = strlen(name);
+	while (**at) {
+		size_t n = strcspn(*at, ", ");
+		const char *name = *at;
 
-	while (*at) {
-		size_t n = strcspn(at, ", ");
-
-		if (n == len && strncmp(at, name, n) == 0)
-			return true;
-		at += n;
-		at += strspn(at, ", ");
+		*at += n;
+		*at += strspn(*at, ", ");
+		for (int i = 0; from[i]; i++) {
+			if (n == strlen(from[i]->name) && strncmp(name, from[i]->name, n) == 0)
+				return from[i];
+		}
 	}
-	return false;
+	return NULL;
+}
+
+/* Is it open already, or not worth opening? */
+static bool open_left_out(const struct ibvx *ep, const struct core_config *cfg, const struct transport_ops *ops)
+{
+	bool covered = cfg->size == 1;
+
+	for (int i = 0; i < ep->transport_count; i++) {
+		if (ep->transports[i]->ops == ops)
+			return true;
+		covered = covered || ep->transports[i]->ops->covers_node;
+	}
+	return ops->costly && cfg->one_node && covered;
 }
 
 int core_check_transports(const struct settings *s)
@@ -104,14 +118,17 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 	};
 
 	int rc = cfg->test ? 0 : core_check_transports(ep->settings);
+	const char *at = settings_text(ep->settings, SETTING_TRANSPORTS);
 
 	if (rc < 0)
 		return rc;
-	for (int i = 0; cfg->transports[i]; i++) {
-		const struct transport_ops *ops = cfg->transports[i];
+	for (int i = 0;; i++) { /* a test's transports are all opened, as they come */
+		const struct transport_ops *ops = cfg->test ? cfg->transports[i] : open_next(&at, cfg->transports);
 		struct transport *t = NULL;
 
-		if (!cfg->test && !open_wanted(ep->settings, ops->name))
+		if (!ops)
+			break;
+		if (open_left_out(ep, cfg, ops))
 			continue;
 		if (ep->transport_count == (int)(sizeof(ep->transports) / sizeof(ep->transports[0])))
 			return error_set(-EINVAL, "more than %d transports", ep->transport_count);
@@ -230,6 +247,21 @@ static bool open_blob_of(const struct core_peer_info *peer, const char *name, st
 	return false;
 }
 
+static void open_note_order(struct peer *p, const struct core_peer_info *info)
+{
+	size_t at = sizeof(struct open_address);
+	struct open_blob b;
+
+	for (int i = 0; at + sizeof(b) <= info->address_bytes; i++) {
+		memcpy(&b, (const char *)info->address + at, sizeof(b));
+		at += sizeof(b);
+		agree_note_order(p, i, b.name);
+		if (b.bytes > info->address_bytes - at)
+			return;
+		at += b.bytes;
+	}
+}
+
 static int open_check_peer(struct ibvx *ep, int rank, const struct core_peer_info *info)
 {
 	struct peer *p = &ep->peers[rank];
@@ -247,6 +279,7 @@ static int open_check_peer(struct ibvx *ep, int rank, const struct core_peer_inf
 		return error_set(-EPROTO, "rank %d has an eager_window of %llu bytes", rank,
 				 (unsigned long long)a.window);
 	p->same_node = info->same_node || rank == ep->rank;
+	open_note_order(p, info);
 	for (int i = 0; p->same_node && i < OPEN_PROCESSORS_MAX / 64; i++)
 		ep->processors[i] |= a.processors[i];
 	p->credit_window = (int64_t)a.window;
@@ -300,16 +333,14 @@ int core_attached(struct ibvx *ep)
 	for (int r = 0; r < ep->size; r++) {
 		struct peer *p = &ep->peers[r];
 
-		for (int i = 0; i < ep->transport_count && !p->transport; i++) {
-			if (ep->transports[i]->ops->reaches(ep->transports[i], r))
-				p->transport = ep->transports[i];
-		}
+		p->transport = agree_choose(p);
 		if (!p->transport) {
 			core_unlock(ep);
-			return error_set(-EHOSTUNREACH,
-					 "no transport of \"%s\" reaches rank %d: ibvdev-info says what each can do",
-					 settings_text(ep->settings, SETTING_TRANSPORTS), r);
+			return -EHOSTUNREACH;
 		}
+		log_debug(&ep->log, "rank %d: by transport %s", r, p->transport->ops->name);
+		if (p->transport->ops->use)
+			p->transport->ops->use(p->transport, r);
 		p->payload_max = p->transport->ops->payload_max(p->transport, r);
 		eager_attach(p);
 		local += p->same_node;

@@ -150,8 +150,15 @@ struct transport_lease {
 /* What poll() is called with where there is time: packets that one holding of the lock delivers at most. */
 #define TRANSPORT_BUDGET 32
 
+/* Names are shorter than this. */
+#define TRANSPORT_NAME_BYTES 12u
+
 struct transport_ops {
 	const char *name;
+	/* It carries all ranks of a node. */
+	bool covers_node;
+	/* Opening it takes long: left out where all ranks are on one node and a transport before it covers that. */
+	bool costly;
 
 	/* What it can do here and why not, as lines of text ("  cma: yes ..."), at most
 	 * size bytes; returns 0 if usable on this machine, else -errno. No lock, no side effect. */
@@ -180,6 +187,8 @@ struct transport_ops {
 	int (*cause)(const struct transport *t, int rank);
 	/* Can peer be reached by this transport? After attach. */
 	bool (*reaches)(const struct transport *t, int peer);
+	/* This transport will carry all packets between this rank and the peer, in both directions.  NULL: it need not know. */
+	void (*use)(struct transport *t, int peer);
 
 	/* Largest payload of one packet to this peer (>= 256). */
 	size_t (*payload_max)(const struct transport *t, int peer);

@@ -466,6 +466,7 @@ static int shm_describe(const struct settings *settings, char *out, size_t size)
 
 const struct transport_ops transport_shm_ops = {
 	.name = "shm",
+	.covers_node = true,
 	.describe = shm_describe,
 	.open = shm_open_transport,
 	.address = shm_address,

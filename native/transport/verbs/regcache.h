@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "transport/verbs/provider.h"
-#include "transport/verbs/work.h"
+#include "transport/work.h"
 
 #define REGCACHE_BUCKETS 256u
 

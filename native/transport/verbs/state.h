@@ -24,7 +24,7 @@
 #include "transport/transport.h"
 #include "transport/verbs/provider.h"
 #include "transport/verbs/regcache.h"
-#include "transport/verbs/work.h"
+#include "transport/work.h"
 
 #define VERBS_ADDRESSES_MAX 16u
 #define VERBS_CONTEXTS_MAX 16

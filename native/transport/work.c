@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "transport/verbs/work.h"
+#include "transport/work.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef IBVX_TRANSPORT_VERBS_WORK_H
-#define IBVX_TRANSPORT_VERBS_WORK_H
+#ifndef IBVX_TRANSPORT_WORK_H
+#define IBVX_TRANSPORT_WORK_H
 /*
  * work: slow calls, outside the core's lock.
  *
