@@ -58,7 +58,7 @@ struct ibvx_layout;
 
 /* What a send reads: two segments that travel as one message; either may be
  * empty.  `user` is a word that travels in the envelope: probe and receive both
- * report it before any payload has moved.  With a layout, body is the address to which its
+ * report it before any payload was transferred.  With a layout, body is the address to which its
  * offsets are relative and body_bytes the number of bytes that it selects (see Layouts);
  * the head is contiguous always.
  * Initialise with designators or zero first: the structure grows between versions 0.x. */
@@ -102,7 +102,7 @@ struct ibvx_config {
 	 *        "#Number of Processes" (see the man page ibvdev.conf(5));
 	 * peers: size addresses "host:port", index == rank;
 	 * neither, or the conf "auto": the launcher that has started this process
-	 *        tells rank and size, and where rank 0 is.  Zero in rank means rank 0. */
+	 *        provides rank and size, and where rank 0 is.  Zero in rank means rank 0. */
 	const char *conf;
 	const char *const *peers;
 	int size;                     /* with peers; else 0, or checked against what is found */
@@ -123,7 +123,7 @@ struct ibvx_config {
  * -EBUSY (another thread is opening an endpoint by it). *out is NULL then. */
 int ibvx_open(struct ibvx **out, const struct ibvx_config *cfg);
 
-/* Leaves the job: flushes every send that was accepted, tells the peers, frees
+/* Leaves the job: flushes every send that was accepted, notifies the peers, frees
  * the endpoint.  -EBUSY: receives or synchronous sends are pending (the text
  * lists them), or other threads are inside operations that wait; nothing was closed, complete or cancel them and call again.
  * -ETIMEDOUT: sends could not be flushed within finish_timeout_ms; nothing closed.
@@ -149,7 +149,7 @@ const char *ibvx_error(void);
 const char *ibvx_version(void);
 
 /* Blocking sends.  ibvx_send (standard) returns when the buffer may be reused:
- * at once up to the protocol switch limit while the receiver's eager window has
+ * at once up to the protocol switch limit while the receiver's credit window has
  * room, else when the receiver has taken it.  ibvx_ssend returns only after the
  * matching receive has been posted. */
 int ibvx_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);
@@ -163,7 +163,7 @@ int ibvx_issend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag,
 		ibvx_req *req);
 
 /* Receives.  -EMSGSIZE: the message is longer than the buffer; it is consumed,
- * the buffer is unchanged, the text says both sizes, later messages are
+ * the buffer is unchanged, the text names both sizes, later messages are
  * unaffected.  status may be NULL unless buf->split. */
 int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
 	      struct ibvx_status *status);
@@ -235,11 +235,11 @@ void ibvx_layout_free(struct ibvx_layout *layout);
 
 /* A buffer that is used again and again.  The caller promises that [base, base + bytes) stays mapped until it has been released: an
  * adapter's registrations of it are kept between messages then, which saves pinning its pages for each.  Never needed for correctness.
- *   1        kept; release it before the memory is unmapped or freed
+ *   1        registered; release it before the memory is unmapped or freed
  *   0        no transport of this endpoint has a use for it: there is nothing to release
- *   -ENOSPC  more than verbs_cache_entries or verbs_cache_bytes: release others first; nothing was kept
+ *   -ENOSPC  more than verbs_cache_entries or verbs_cache_bytes: release others first; nothing was registered
  *   -EFBIG   it alone is more than they allow
- * A range may be registered several times and is kept until it was released as often.  Never blocks on a peer. */
+ * A range may be registered several times and stays until it was released as often.  Never blocks on a peer. */
 int ibvx_buffer_register(struct ibvx *ep, void *base, size_t bytes);
 /* When it returns no adapter can reach the memory any more, but for messages of it that are still under way: those must
  * be complete before the memory goes, as always.  -EINVAL: this range is not registered.  ibvx_close() releases all. */

@@ -5,7 +5,7 @@
  * ibvx_pin: messages from and to pinnable memory, for the JNI layer.  Not exported.
  *
  * Pinnable memory, such as a Java array, has an address only while the layer above has pinned it; meanwhile its collector
- * waits.  The library pins only when a piece can be moved at once, on the thread that waits for the message
+ * waits.  The library pins only when a piece can be transferred at once, on the thread that waits for the message
  * itself, and unpins when that piece has been copied.  It waits for a peer in between only if the peer's thread waits for this
  * message, too: 50 us until it claims the lease, lease_us (2 ms) until it has copied (core/lease.h).  What arrives while the memory is
  * not pinned goes to a bounce buffer of the library.
@@ -75,14 +75,14 @@ int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req)
 int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, const struct ibvx_want *want,
 		    struct ibvx_status *status);
 
-/* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base, pin says where the data goes. */
+/* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base, pin provides the memory. */
 int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status);
 int ibvx_pin_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status);
 
 /* As ibvx_waitany(), but the request found is not consumed. */
 int ibvx_pin_any(struct ibvx *ep, int count, const ibvx_req reqs[]);
 
-/* A standard send that needs nothing of the receiver, for what a layer tells its like on the other side: 1: it has left as one
+/* A standard send that needs nothing of the receiver, for messages between the layers of both sides: 1: it has left as one
  * eager packet, in the stream in front of whatever is sent later; 0: that cannot be done now (too long, no credit, no room, others
  * wait before it), and nothing has happened. */
 int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);

@@ -26,8 +26,8 @@ enum wire_kind {
 	WIRE_FIN,         /* ctl: id = send: received (or dropped); complete it */
 	WIRE_DONE,        /* ctl: id = receive: all of it was written into your memory */
 	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */
-	WIRE_CREDIT,      /* ctl: value = window bytes given, offset = how much of all is a grant */
-	WIRE_HINT,        /* ctl: id = size class, from = enum cost_way, value = interval: the way that was faster (core/cost.h) */
+	WIRE_CREDIT,      /* ctl: value = bytes of credit, offset = how much of all is emergency credit */
+	WIRE_HINT,        /* ctl: id = size class, from = enum cost_method, value = interval: the faster method (core/cost.h) */
 	WIRE_STALLED,     /* ctl: I hold sends back; value = all credit that I have ever got */
 	WIRE_BYE,         /* ctl: the last packet of an orderly close */
 	WIRE_KIND_COUNT

@@ -21,7 +21,7 @@
 #include "harness.h"
 
 #define RING_SLOTS 16u
-#define TELL_EVERY 4u
+#define RETURN_EVERY 4u
 #define CHUNK_BYTES 16384u
 #define INLINE_BYTES 48u
 #define SPINS_BEFORE_YIELD 20000
@@ -37,7 +37,7 @@ struct slot {
 struct pipe_memory { /* one direction */
 	struct slot slots[RING_SLOTS];
 	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t
-		freed; /* pieces that the receiver has done with, told late */
+		freed; /* pieces that the receiver has done with, returned late */
 	_Alignas(STAGE_LINE_BYTES) const void *address; /* cma: where the message is */
 	_Atomic uint64_t offered, taken;
 };
@@ -91,7 +91,7 @@ static void ring_receive(struct pair *pair, char *to, size_t bytes)
 		await(&slot->full, ++pair->received);
 		piece = slot->bytes;
 		memcpy(to + done, piece <= INLINE_BYTES ? slot->small : slot->chunk, piece);
-		if (pair->received % TELL_EVERY == 0)
+		if (pair->received % RETURN_EVERY == 0)
 			atomic_store_explicit(&pipe->freed, pair->received, memory_order_release);
 		done += piece;
 	} while (done < bytes);
@@ -179,7 +179,7 @@ static int line_pingpong(struct layer *layer, const struct stage_command *comman
 	return 0;
 }
 
-static int tell(struct layer *layer, char *text, size_t bytes)
+static int broadcast(struct layer *layer, char *text, size_t bytes)
 {
 	if (layer->rank == 0)
 		ring_send((struct pair *)layer, text, bytes);
@@ -212,7 +212,7 @@ static int run_rank(int rank, void *arg)
 			  .rank = rank,
 			  .size = 2,
 			  .ops[STAGE_LATENCY] = run->floor->pingpong,
-			  .tell = tell},
+			  .broadcast = broadcast},
 		.pipes = run->memory,
 		.pids = (pid_t *)((struct pipe_memory *)run->memory + 2),
 	};

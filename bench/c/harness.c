@@ -59,7 +59,7 @@ static int perform(struct run *run, const struct stage_command *command)
 	return rc;
 }
 
-/* All but rank 0: whatever rank 0 says. */
+/* All but rank 0: whatever rank 0 orders. */
 static int follow(struct run *run)
 {
 	for (;;) {
@@ -88,7 +88,7 @@ static double timed(struct run *run, const struct stage_command *command)
 	bool of_all = op_kinds[command->op].of_all;
 	int64_t start, took;
 
-	stage_say(&run->stage, command);
+	stage_send(&run->stage, command);
 	if (of_all)
 		stage_gather(&run->stage);
 	start = stage_now_ns();
@@ -111,7 +111,7 @@ static double probe(struct run *run, enum stage_op op)
 {
 	if (run->options->keep_all || op_kinds[op].unprobed)
 		return 0;
-	stage_say(&run->stage, &(struct stage_command){.op = STAGE_PROBE});
+	stage_send(&run->stage, &(struct stage_command){.op = STAGE_PROBE});
 	return stage_probe(&run->stage, run->options->probe_ns);
 }
 
@@ -182,7 +182,7 @@ static double seek(struct run *run, enum stage_op op, int64_t deadline)
 			return distance;
 		if (stage_now_ns() > deadline)
 			return -1;
-		stage_say(&run->stage, &(struct stage_command){.op = STAGE_NAP});
+		stage_send(&run->stage, &(struct stage_command){.op = STAGE_NAP});
 		stage_nap();
 	}
 }
@@ -256,8 +256,8 @@ static int lead(struct run *run)
 				rc = measure(run, plan->op, plan->sizes[s], plan->params[p]);
 		}
 	}
-	if (!rc) /* else the others may wait for a message: they are ended, not told */
-		stage_say(&run->stage, &(struct stage_command){.op = STAGE_END});
+	if (!rc) /* else the others may wait for a message: they are ended, not notified */
+		stage_send(&run->stage, &(struct stage_command){.op = STAGE_END});
 	free(run->samples);
 	return report_close() || rc;
 }
@@ -271,7 +271,7 @@ static int meet(struct run *run)
 
 	if (layer->rank == 0 && stage_create(&run->stage, layer->size, path))
 		return 1;
-	if (layer->tell(layer, path, sizeof(path)))
+	if (layer->broadcast(layer, path, sizeof(path)))
 		rc = 1;
 	else if (layer->rank && stage_attach(&run->stage, layer->rank, layer->size, path))
 		rc = 1;

@@ -2,12 +2,12 @@
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 /*
- * harness: measures a message layer, the same way for every layer; ops.h says what can be measured.
+ * harness: measures a message layer, the same way for every layer; ops.h lists what can be measured.
  *
  * For every operation, size and parameter: a warm-up, then samples of some milliseconds.  Before and after each sample
- * the probe of stage.h runs; a sample counts only if both probes say the same, and belongs to the
+ * the probe of stage.h runs; a sample counts only if both probes agree, and belongs to the
  * state that they name: "near" or "far" (or "busy", and is dropped: others used the processors).  The report gives the
- * median for each state.  With --seek only samples of one state are taken: while the probe says the other, all ranks sleep
+ * median for each state.  With --seek only samples of one state are taken: while the probe finds the other, all ranks sleep
  * for a moment and try again, up to a limit.
  */
 #include <getopt.h>
@@ -32,7 +32,7 @@ struct layer {
 	/* By operation; NULL: not measured.  STAGE_STEP needs STAGE_BARRIER only, STAGE_MEMORY STAGE_ALLTOALL. */
 	layer_op *ops[STAGE_OPS];
 	/* What rank 0 gives arrives at all others; once, before anything else. */
-	int (*tell)(struct layer *layer, char *text, size_t bytes);
+	int (*broadcast)(struct layer *layer, char *text, size_t bytes);
 	char *out,
 		*in; /* message buffers, blocks of all ranks or a whole window of messages; set by the harness */
 };

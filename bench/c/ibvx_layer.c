@@ -303,7 +303,7 @@ static int idle(struct layer *layer, const struct stage_command *command)
 	return 0;
 }
 
-static int tell(struct layer *layer, char *text, size_t bytes)
+static int broadcast(struct layer *layer, char *text, size_t bytes)
 {
 	struct ibvx *ep = self_of(layer)->ep;
 	struct ibvx_sbuf out = {.head = text, .head_bytes = bytes};
@@ -322,7 +322,7 @@ void ibvx_layer_init(struct ibvx_layer *self)
 {
 	struct layer *layer = &self->layer;
 
-	layer->tell = tell;
+	layer->broadcast = broadcast;
 	layer->ops[STAGE_LATENCY] = pingpong;
 	layer->ops[STAGE_BANDWIDTH] = layer->ops[STAGE_RATE] = bandwidth;
 	layer->ops[STAGE_BIBANDWIDTH] = bibandwidth;

@@ -235,7 +235,7 @@ static int idle(struct layer *layer, const struct stage_command *command)
 	return 0;
 }
 
-static int tell(struct layer *layer, char *text, size_t bytes)
+static int broadcast(struct layer *layer, char *text, size_t bytes)
 {
 	(void)layer;
 	MPI_Bcast(text, (int)bytes, MPI_BYTE, 0, WORLD);
@@ -246,7 +246,7 @@ void mpi_layer_init(struct layer *layer)
 {
 	MPI_Comm_rank(WORLD, &layer->rank);
 	MPI_Comm_size(WORLD, &layer->size);
-	layer->tell = tell;
+	layer->broadcast = broadcast;
 	layer->ops[STAGE_LATENCY] = pingpong;
 	layer->ops[STAGE_BANDWIDTH] = layer->ops[STAGE_RATE] = bandwidth;
 	layer->ops[STAGE_BIBANDWIDTH] = bibandwidth;

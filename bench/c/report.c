@@ -97,7 +97,7 @@ void report_series(const struct layer *layer, const struct options *options, con
 				     options->keep_all || op_kinds[series->op].unprobed ? "any"
 				     : near                                             ? "near"
 											: "far");
-			part.discarded = 0; /* told once */
+			part.discarded = 0; /* reported once */
 		}
 	}
 	if (!series->count && options->seek == SEEK_ANY)

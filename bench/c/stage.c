@@ -108,7 +108,7 @@ void stage_await_done(struct stage *stage)
 	await_count(&stage->board->done, stage->turn * (uint64_t)(stage->size - 1));
 }
 
-void stage_say(struct stage *stage, const struct stage_command *command)
+void stage_send(struct stage *stage, const struct stage_command *command)
 {
 	stage_await_done(stage);
 	stage->board->command = *command;

@@ -4,10 +4,10 @@
 /*
  * stage: a small shared mapping of the ranks of a benchmark, beside whatever carries their messages.
  *
- * Rank 0 leads: it says over the stage what is done next, so that this costs the measured library
+ * Rank 0 leads: it sends the next command over the stage, so that this costs the measured library
  * nothing.  The probe measures how far apart the processors of ranks 0 and 1 are right now: a cache line that goes back
  * and forth for some milliseconds.  On a virtual machine this flips between "near" and "far" within
- * seconds, and a time that does not say in which state it was taken says nothing.  The other ranks sleep meanwhile.
+ * seconds, and a time without the state in which it was taken means nothing.  The other ranks sleep meanwhile.
  *
  * A failure of one rank is not noticed here: the launcher has to end the others.
  */
@@ -75,7 +75,7 @@ struct stage_board {
 struct stage {
 	struct stage_board *board;
 	int rank, size;
-	uint64_t turn;     /* commands said or heard */
+	uint64_t turn;     /* commands sent or received */
 	uint64_t gathered; /* times */
 };
 
@@ -88,8 +88,8 @@ void stage_unlink(const char *path);
 /* All ranks: returns when all have called it. */
 void stage_gather(struct stage *stage);
 
-/* Rank 0 gives a command when the last one is done; the others take it and say when they have carried it out. */
-void stage_say(struct stage *stage, const struct stage_command *command);
+/* Rank 0 gives a command when the last one is done; the others take it and report when they have carried it out. */
+void stage_send(struct stage *stage, const struct stage_command *command);
 void stage_await_done(struct stage *stage);
 struct stage_command stage_hear(struct stage *stage);
 void stage_done(struct stage *stage);

@@ -11,7 +11,7 @@ void work_compute(int64_t ns);
 
 /* Processor time of the process in ns. */
 int64_t work_processor_ns(void);
-/* Its proportional set size in KB; -1 if the kernel does not say. */
+/* Its proportional set size in KB; -1 if the kernel does not report it. */
 int64_t work_memory_kb(void);
 
 /* Runs body(0, arg) ... body(count - 1, arg) in threads of their own; 0 if all returned 0. */

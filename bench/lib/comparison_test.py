@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The arithmetic behind the tables of bench/run: states stay apart, doubt is said, verdicts follow the limits."""
+"""The arithmetic behind the tables of bench/run: states stay apart, doubt is reported, verdicts follow the limits."""
 import os
 import sys
 import tempfile
@@ -77,7 +77,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual("missed", self.verdict([1.4] * 3, [2] * 3, "far")[0][4])
         self.assertEqual("met", self.verdict([1.4] * 3, [2] * 3, "near")[0][4])
 
-    def test_doubt_is_said(self):
+    def test_doubt_is_reported(self):
         self.assertEqual("met, but: 1 sample", self.verdict([1], [2] * 3)[0][4])
 
 

@@ -5,7 +5,7 @@ import mpi.MPI;
 import mpi.Status;
 
 /**
- * A first MPJ Express program: every rank says who and where it is, then a message goes once around
+ * A first MPJ Express program: every rank prints its number and host, then a message goes once around
  * the ring and collects the ranks it has passed.
  *
  * <p>It runs on any device: {@code ibvrun -np 4 HelloIbvdev}, or {@code -dev niodev} to compare.
@@ -30,14 +30,14 @@ public final class HelloIbvdev {
 			passed[0] = 0;
 			MPI.COMM_WORLD.Send(passed, 0, 1, MPI.INT, next, TAG);
 			Status status = MPI.COMM_WORLD.Recv(passed, 0, passed.length, MPI.INT, size - 1, TAG);
-			StringBuilder way = new StringBuilder();
+			StringBuilder path = new StringBuilder();
 			for (int i = 0; i < status.Get_count(MPI.INT); i++) {
 				if (passed[i] != i) {
 					throw new IllegalStateException("stop " + i + " of the ring was rank " + passed[i]);
 				}
-				way.append(passed[i]).append(" -> ");
+				path.append(passed[i]).append(" -> ");
 			}
-			System.out.println("the message went " + way + "0");
+			System.out.println("the message went " + path + "0");
 		} else {
 			Status status = MPI.COMM_WORLD.Recv(passed, 0, passed.length, MPI.INT, rank - 1, TAG);
 			int count = status.Get_count(MPI.INT);

@@ -26,7 +26,7 @@ import java.util.UUID;
  * <h2>Where it is received</h2>
  *
  * In an array or buffer of the same element type, with room for at least as many elements; an array of arrays with the same number
- * of rows, each long enough; an object or String in the first element of an array whose component type it fits. Everything else is an {@link XXDevException} that says both
+ * of rows, each long enough; an object or String in the first element of an array whose component type it fits. Everything else is an {@link XXDevException} that names both
  * sides; the message has been received then, and is gone, and the buffer is unchanged.
  *
  * <h2>Matching</h2>
@@ -119,7 +119,7 @@ public abstract class Device {
 	public abstract PID id();
 
 	/**
-	 * Leaves the job: delivers what was sent, says goodbye (F-MPJ 2009, listing of xxdev.Device).
+	 * Leaves the job: delivers what was sent, notifies the others (F-MPJ 2009, listing of xxdev.Device).
 	 *
 	 * @throws XXDevException if receives or synchronous sends are pending: complete or cancel them and call again; or before init
 	 */
@@ -307,7 +307,7 @@ public abstract class Device {
 	public abstract Status iprobe(PID src, int tag, int context);
 
 	/**
-	 * Blocks until a request is complete that nobody has been told of (F-MPJ 2009, listing of xxdev.Device). Each is given once at most.
+	 * Blocks until a request is complete that has not been reported yet (F-MPJ 2009, listing of xxdev.Device). Each is given once at most.
 	 *
 	 * @return the one that was completed last; its outcome is still to be taken
 	 * @throws XXDevException if the device is not open

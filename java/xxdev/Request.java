@@ -55,7 +55,7 @@ public abstract class Request {
 	 * Blocks until one of the requests is complete, and takes its outcome. Of several that are complete any may be given.
 	 *
 	 * @param requests of one device; entries that are null or {@link #isnull} are passed over
-	 * @return its status, whose {@link Status#index} is its place in the array; null if no entry is left
+	 * @return its status, whose {@link Status#index} is its position in the array; null if no entry is left
 	 * @throws XXDevException if the operation of the one that is complete failed
 	 */
 	public static Status iwaitany(Request[] requests) {

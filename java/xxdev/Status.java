@@ -36,13 +36,13 @@ public final class Status {
 	}
 
 	/**
-	 * The same for the request at this place of an array.
+	 * The same for the request at this index of an array.
 	 *
-	 * @param place what {@link #index} is to say
+	 * @param index what {@link #index} is to be
 	 * @return another Status
 	 */
-	public Status at(int place) {
-		return new Status(source, tag, count, bytes, type, depth, place);
+	public Status at(int index) {
+		return new Status(source, tag, count, bytes, type, depth, index);
 	}
 
 	/**

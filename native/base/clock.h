@@ -2,7 +2,7 @@
 #ifndef IBVX_BASE_CLOCK_H
 #define IBVX_BASE_CLOCK_H
 /*
- * clock: the one clock of the library, and the polite way to spin.
+ * clock: the one clock of the library, and the pause for spin loops.
  *
  * CLOCK_MONOTONIC is read in user space (vdso) and is the same for every process of a
  * node, so that times of two local ranks can be compared.

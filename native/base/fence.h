@@ -11,7 +11,7 @@
 
 /* Can it be done here?  Asks the kernel once; the answer stays. Any thread. */
 bool fence_possible(void);
-/* After a fence_possible() that said yes. Some microseconds. */
+/* After a fence_possible() that returned true. Some microseconds. */
 void fence_others(void);
 
 #endif

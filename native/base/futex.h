@@ -4,7 +4,7 @@
 /*
  * futex: sleeping on a 32-bit word.  addr is any aligned 32-bit word, atomic or plain;
  * the kernel reads it.  shared: the word lies in memory that several processes map (both sides
- * must say so).
+ * must report it).
  */
 #include <errno.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 #define IBVX_BASE_LOCK_H
 /*
  * lock: a mutex for the threads of one process.  Zeroed memory is a free lock; there is nothing to destroy.
- * Not recursive, not fair: a thread that waits spins for a moment (less if spinning did not pay lately), then sleeps.
+ * Not recursive, not fair: a thread that waits spins for a moment (less if spinning did not help lately), then sleeps.
  *
  * It is a mutex of one word (U. Drepper, "Futexes Are Tricky", mutex 2) with a bias: a thread that has taken it
  * many times in a row, and nobody else, becomes its biased owner and then takes and gives it with plain stores.  Anybody
@@ -32,7 +32,7 @@ enum lock_state { LOCK_FREE = 0, LOCK_HELD = 1, LOCK_CONTENDED = 2 };
 
 struct lock {
 	_Atomic uint32_t state; /* enum lock_state; the futex word */
-	_Atomic uint32_t spins; /* how long spinning took when it last paid; a hint */
+	_Atomic uint32_t spins; /* how long spinning took when it last helped; a hint */
 	_Atomic uint32_t waiting; /* threads in lock_acquire_slow() */
 	/* lock_self of the biased owner, and its seat, or 0; changed by holders of the mutex */
 	_Atomic uintptr_t bias;
@@ -51,7 +51,7 @@ struct lock {
 #define LOCK_INIT {0}
 
 void lock_acquire_slow(struct lock *lock);
-/* The mutex is ours: ends a bias of another thread, and may favour this one from now on. */
+/* The mutex is ours: ends a bias of another thread, and may be biased towards this one from now on. */
 void lock_settle(struct lock *lock);
 void lock_wake(struct lock *lock);
 

@@ -40,14 +40,14 @@ static void proof_put32(uint8_t *to, uint32_t value)
 
 void proof_make(const struct proof *p, enum proof_side side, uint8_t out[PROOF_BYTES])
 {
-	uint8_t said[4 + 2 * PROOF_NONCE_BYTES + 8];
+	uint8_t signed_bytes[4 + 2 * PROOF_NONCE_BYTES + 8];
 
-	proof_put32(said, side);
-	memcpy(said + 4, p->rank_nonce, PROOF_NONCE_BYTES);
-	memcpy(said + 4 + PROOF_NONCE_BYTES, p->listener_nonce, PROOF_NONCE_BYTES);
-	proof_put32(said + 4 + 2 * PROOF_NONCE_BYTES, (uint32_t)p->rank);
-	proof_put32(said + 8 + 2 * PROOF_NONCE_BYTES, (uint32_t)p->size);
-	siphash128(p->key, said, sizeof(said), out);
+	proof_put32(signed_bytes, side);
+	memcpy(signed_bytes + 4, p->rank_nonce, PROOF_NONCE_BYTES);
+	memcpy(signed_bytes + 4 + PROOF_NONCE_BYTES, p->listener_nonce, PROOF_NONCE_BYTES);
+	proof_put32(signed_bytes + 4 + 2 * PROOF_NONCE_BYTES, (uint32_t)p->rank);
+	proof_put32(signed_bytes + 8 + 2 * PROOF_NONCE_BYTES, (uint32_t)p->size);
+	siphash128(p->key, signed_bytes, sizeof(signed_bytes), out);
 }
 
 bool proof_holds(const struct proof *p, enum proof_side side, const uint8_t proof[PROOF_BYTES])

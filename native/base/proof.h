@@ -2,12 +2,12 @@
 #ifndef IBVX_BASE_PROOF_H
 #define IBVX_BASE_PROOF_H
 /*
- * proof: showing that one knows the job secret without saying it; for the start of a job, and for whatever ranks
- * say to each other over sockets later.
+ * proof: showing that one knows the job secret without sending it; for the start of a job, and for whatever ranks
+ * send each other over sockets later.
  *
  * Each side draws a nonce; a proof is a keyed hash of the side that gives it, both nonces, the rank and
  * the size (or another number that both know; each use has its own).  The rank proves first, so that a
- * stranger who merely knocks at rank 0 learns
+ * stranger that merely connects to rank 0 learns
  * nothing that he could try a list of secrets on.  It keeps strangers and other jobs out; it does
  * not hide or sign what follows: use it on a network where nobody alters packets.
  */

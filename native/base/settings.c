@@ -50,7 +50,7 @@ static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_PROGRESS_THREAD] = BOOL("progress_thread", "1",
 		"a thread that continues long messages while no call polls"),
 	[SETTING_LEASE_US] = INT("lease_us", "us", 50, 1000000, false, "2000",
-		"how long a collector may have to wait for one piece of an array that is moved straight to a peer's"),
+		"how long a collector may have to wait for one piece of an array that is copied straight to a peer's"),
 	[SETTING_TRANSPORTS] = TEXT("transports", 255, "self,shm,verbs",
 		"transports that may be used, best first, separated by commas"),
 	[SETTING_SHM_SLOTS] = INT("shm_slots", "count", 16, 65536, false, "256",
@@ -74,16 +74,16 @@ static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_VERBS_BUFFER_BYTES] = BYTES("verbs_buffer_bytes", 64 * KIB, 64 * GIB, false, "64m",
 		"memory that packets may take on each RDMA device, for all connections together"),
 	[SETTING_VERBS_INLINE] = BYTES("verbs_inline", 0, 4 * KIB, true, "auto",
-		"largest packet whose bytes go to the adapter with the work request; auto: what the adapter grants"),
+		"largest packet whose bytes go to the adapter with the work request; auto: what the adapter allows"),
 	[SETTING_VERBS_SRQ] = BOOL("verbs_srq", "1", "one receive queue for all connections where the adapter has it"),
 	[SETTING_VERBS_GET_MIN] = BYTES("verbs_get_min", 0, GIB, false, "32k",
-		"smallest message that is moved from memory to memory by RDMA"),
+		"smallest message that is transferred from memory to memory by RDMA"),
 	[SETTING_VERBS_CONNECT] = CHOICE("verbs_connect", connect_choices, 2, "auto",
 		"how RDMA connections are made: by RDMA CM, or by a wire-up over TCP; auto: RDMA CM where it can be used"),
 	[SETTING_VERBS_RENDEZVOUS] = CHOICE("verbs_rendezvous", rendezvous_choices, 2, "auto",
-		"who moves long messages by RDMA: the receiver (read) or the sender (write); auto: the receiver if it can"),
+		"which side transfers long messages by RDMA: the receiver (read) or the sender (write); auto: the receiver if it can"),
 	[SETTING_VERBS_CACHE_ENTRIES] = INT("verbs_cache_entries", "count", 0, 65536, false, "128",
-		"registered buffers (of C, of Java, of MPJ Express's pool) that adapters keep between messages"),
+		"registered buffers (of C, of Java, of MPJ Express's pool) that stay registered between messages"),
 	[SETTING_VERBS_CACHE_BYTES] = BYTES("verbs_cache_bytes", 0, 1024 * GIB, false, "256m",
 		"how large they may be together"),
 	[SETTING_VERBS_ODP] = BOOL("verbs_odp", "0",
@@ -91,7 +91,7 @@ static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_VERBS_TIMEOUT_MS] = INT("verbs_timeout_ms", "ms", 10, 60000, false, "8000",
 		"how long an RDMA adapter repeats a packet that is not acknowledged, about"),
 	[SETTING_LAUNCHER] = CHOICE("launcher", launcher_choices, 5, "auto",
-		"what tells rank, size and the address of rank 0; auto: the conf, else what the environment shows"),
+		"what provides rank, size and the address of rank 0; auto: the conf, else what the environment shows"),
 	[SETTING_NET] = TEXT("net", 255, "",
 		"interfaces, addresses or subnets (eth0, 10.1.0.0/16) where rank 0 listens for the others; empty: all"),
 	[SETTING_MUNGE_SOCKET] = TEXT("munge_socket", 107, "",
@@ -402,7 +402,7 @@ int settings_set_pair(struct settings *s, enum settings_layer layer, const char 
 
 	if (!equals)
 		return error_set(-EINVAL, "\"%.200s\" (%s) is not a setting: write name=value", pair, origin);
-	/* A name that is cut here is too long to be one of ours, and still tells what was meant. */
+	/* A name that is cut here is too long to be one of ours, and still shows what was meant. */
 	snprintf(name, sizeof(name), "%.*s", (int)(equals - pair < NAME_BYTES ? equals - pair : NAME_BYTES), pair);
 	return settings_set(s, layer, name, equals + 1, origin);
 }

@@ -13,7 +13,7 @@
  * is an error that names the setting, the value, where it was set, the range, and for a name
  * the near misses (edit distance).  Sizes accept k, m, g (powers of 1024); times are
  * plain numbers in the unit that the name ends with; booleans accept 0/1, on/off,
- * true/false, yes/no; "auto" is accepted where the table says so and reads as -1.
+ * true/false, yes/no; "auto" is accepted where the table allows it and reads as -1.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,10 +39,10 @@ enum setting {
 	SETTING_VERBS_INLINE,      /* bytes: largest packet that is sent inline; auto */
 	SETTING_VERBS_BUFFER_BYTES, /* bytes for packets on one device */
 	SETTING_VERBS_SRQ,         /* bool: shared receive queue where there is one */
-	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is moved by RDMA */
+	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is transferred by RDMA */
 	SETTING_VERBS_CONNECT,     /* choice: auto, cm, tcp */
 	SETTING_VERBS_RENDEZVOUS,  /* choice: auto, read, write */
-	SETTING_VERBS_CACHE_ENTRIES, /* count: buffers whose registrations are kept */
+	SETTING_VERBS_CACHE_ENTRIES, /* count: buffers whose registrations stay */
 	SETTING_VERBS_CACHE_BYTES, /* bytes of them */
 	SETTING_VERBS_ODP,         /* bool: on-demand paging */
 	SETTING_VERBS_TIMEOUT_MS,  /* ms without acknowledgement until a peer is given up */
@@ -99,7 +99,7 @@ int settings_set_environment(struct settings *s);
 int64_t settings_int(const struct settings *s, enum setting id);   /* INT, BYTES, BOOL, CHOICE (index); auto is -1 */
 const char *settings_text(const struct settings *s, enum setting id); /* any kind, as shown */
 /* The job secret itself; "" if none is set.  The layer that checks a secret needs this one: settings_text()
- * says "(set)" whatever it is, and two different secrets would look the same. */
+ * is "(set)" whatever it is, and two different secrets would look the same. */
 const char *settings_secret(const struct settings *s);
 const char *settings_origin(const struct settings *s, enum setting id); /* "default" or where it was set */
 

@@ -26,7 +26,7 @@ static void race_lose(struct race *r, int i, int err)
 	}
 	r->polls[i].fd = -1;
 	*r->tried |= UINT32_C(1) << i;
-	/* That one family has no route says less than what the other's attempt came to. */
+	/* That one family has no route means less than the result of the other's attempt. */
 	if (r->err == -EHOSTUNREACH || r->err == -ENETUNREACH || r->err == -EADDRNOTAVAIL)
 		r->err = err;
 	r->next = 0;

@@ -2,7 +2,7 @@
 #ifndef IBVX_BOOTSTRAP_H
 #define IBVX_BOOTSTRAP_H
 /*
- * bootstrap: who is rank r, how do I reach it, and is it still alive.
+ * bootstrap: which process is rank r, how is it reached, and is it alive.
  *
  * Life: bootstrap_open (reads the conf or asks the launcher, no network) -> bootstrap_join (everybody meets at rank
  * 0) -> any number of bootstrap_allgather -> bootstrap_watch -> bootstrap_leave -> bootstrap_close.
@@ -27,11 +27,11 @@
 
 struct bootstrap;
 
-/* What a conf (file or ";" string) or a peer list says, parsed. conf.c */
+/* A conf (file or ";" string) or a peer list, parsed. conf.c */
 struct conf_host {
 	char *host;
 	int port;          /* the first port of the line (rport); 0: the line has none (mxdev) */
-	int line;          /* where the conf file says so; 0: not from a file */
+	int line;          /* where the conf file has it; 0: not from a file */
 };
 struct conf {
 	int size;
@@ -47,7 +47,7 @@ struct conf {
 };
 /* text is a path, or a ";" string if it contains "#Number of Processes" and a ';'.
  * A file's lines may be host@rport@wport@rank@debugport, host@rport@wport@rank (niodev) and
- * host@board@rank@debugport (mxdev, as mpjrun writes it; told apart by its second field being
+ * host@board@rank@debugport (mxdev, as mpjrun writes it; recognized by its second field being
  * below 1024, which no niodev port is).
  * 0, or -ENOENT, -EACCES, -EINVAL with a text that names file, line and remedy. */
 int conf_read(struct conf *conf, const char *text);
@@ -57,11 +57,11 @@ struct bootstrap_config {
 	int rank;                  /* -1: the launcher knows (not with a conf or peers) */
 	const char *conf;          /* "auto", or NULL without peers: a launcher knows (launch.h); or */
 	const char *const *peers;  /* "host:port" or "[v6]:port", size of them; only that of rank 0 is ever connected to */
-	int size;                  /* 0: whatever the conf or the launcher says */
+	int size;                  /* 0: the conf's or the launcher's */
 	struct settings *settings; /* receives what the conf file sets (psl included); must outlive the bootstrap */
 };
 
-/* Parses, sets *size.  With a conf nothing is opened; with a launcher its session is, and launch_open() (launch.h) says
+/* Parses, sets *size.  With a conf nothing is opened; with a launcher its session is, and launch_open() (launch.h) reports
  * what can go wrong.  -ENOENT, -EACCES (unreadable), -EINVAL, -ENOMEM. */
 int bootstrap_open(struct bootstrap **out, const struct bootstrap_config *cfg, int *size);
 
@@ -69,7 +69,7 @@ int bootstrap_open(struct bootstrap **out, const struct bootstrap_config *cfg, i
  * hear the verdict) and agrees on the job id (32 hex digits + NUL).  Checks on both sides: protocol version, byte
  * order, size, rank not taken twice, job secret (challenge and response, the secret itself never travels).
  *
- * A connection that fails a check is refused, is told why (and fails), and rank 0 goes on waiting: a stranger
+ * A connection that fails a check is refused, gets the reason (and fails), and rank 0 goes on waiting: a stranger
  * cannot end a job.  A rank that was let in and then dies, or ranks that do not come in time, fail the start of
  * all, with the same text.  log must outlive b.
  * -ETIMEDOUT (names the missing), -EADDRINUSE, -EACCES (secret), -EEXIST (rank taken), -EINVAL (another
@@ -111,7 +111,7 @@ void bootstrap_watch(struct bootstrap *b, const struct bootstrap_events *events)
 int bootstrap_fds(const struct bootstrap *b, int *fds, int max);
 /* Takes what has arrived and sends what waited.  Never blocks; any other fd is ignored. */
 void bootstrap_on_readable(struct bootstrap *b, int fd);
-/* Tells the others that rank r was seen dead by other means (pidfd).  No event follows here for r.  Never blocks.
+/* Notifies the others that rank r was seen dead by other means (pidfd).  No event follows here for r.  Never blocks.
  * A process that ends in good order ends too: call bootstrap_on_readable first, its farewell may lie unread.  (The
  * parent of r does so for what other ranks report.) */
 void bootstrap_report_lost(struct bootstrap *b, int rank, const char *why);

@@ -132,7 +132,7 @@ int card_parse(struct card *card, const char *text)
 	card_check(copy, len - CARD_CHECK_CHARS - 1, check);
 	if (strcmp(check, copy + len - CARD_CHECK_CHARS) != 0 || card_parse_fields(card, copy) < 0) {
 		memset(card, 0, sizeof(*card));
-		return error_set(-EPROTO, "rank 0's card was cut or garbled on its way: %zu bytes arrived", len);
+		return error_set(-EPROTO, "rank 0's card was cut or garbled in transit: %zu bytes arrived", len);
 	}
 	return 0;
 }

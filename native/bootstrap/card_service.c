@@ -131,7 +131,7 @@ static void visitor_on_readable(const struct card_service *s, struct visitor *v)
 	}
 }
 
-/* A free slot, or that of whoever came first. */
+/* A free slot, or the oldest one. */
 static struct visitor *service_slot(struct card_service *s)
 {
 	struct visitor *oldest = &s->visitors[0];
@@ -248,7 +248,7 @@ void card_service_stop(struct card_service *s)
 }
 
 /* Sends or receives all of it. */
-static int ask_move(int fd, uint8_t *bytes, size_t len, bool out, int64_t deadline)
+static int ask_transfer(int fd, uint8_t *bytes, size_t len, bool out, int64_t deadline)
 {
 	while (len > 0) {
 		ssize_t n = out ? send(fd, bytes, len, MSG_NOSIGNAL) : recv(fd, bytes, len, 0);
@@ -280,15 +280,15 @@ static int ask_on(int fd, const char *job, struct card *card, int64_t deadline)
 	if (err)
 		return err;
 	len = service_make(frame, SERVICE_ASK, nonce, job);
-	err = len < 0 ? len : ask_move(fd, frame, (size_t)len, true, deadline);
+	err = len < 0 ? len : ask_transfer(fd, frame, (size_t)len, true, deadline);
 	if (!err)
-		err = ask_move(fd, frame, SERVICE_HEADER, false, deadline);
+		err = ask_transfer(fd, frame, SERVICE_HEADER, false, deadline);
 	if (err)
 		return err;
 	len = service_length(frame);
 	if (len < 0)
 		return error_set(len, "what listens there is not rank 0");
-	err = ask_move(fd, frame + SERVICE_HEADER, (size_t)len, false, deadline);
+	err = ask_transfer(fd, frame + SERVICE_HEADER, (size_t)len, false, deadline);
 	if (err)
 		return err;
 	frame[SERVICE_HEADER + len] = '\0';

@@ -12,7 +12,7 @@
  *
  * The length is 4 bytes, big-endian.  The answer can be opened by this user only, and the nonce shows that it was made
  * for this question.  A stranger learns nothing but that something listens, and costs a slot for a bounded time: at most
- * CARD_SERVICE_VISITORS connections are open, the oldest makes way.
+ * CARD_SERVICE_VISITORS connections are open, the oldest is closed.
  */
 #include <stdint.h>
 

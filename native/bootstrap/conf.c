@@ -156,7 +156,7 @@ static int conf_put_host(struct conf_reader *r, int64_t rank, const char *name, 
 
 	if (rank < 0 || rank >= r->conf->size)
 		return error_set(-EINVAL,
-				 "%s line %d: rank %lld, but the file says %d processes (ranks 0 to %d)",
+				 "%s line %d: rank %lld, but the file states %d processes (ranks 0 to %d)",
 				 r->name, r->line, (long long)rank, r->conf->size, r->conf->size - 1);
 	host = &r->conf->hosts[rank];
 	if (host->host)
@@ -218,7 +218,7 @@ static int conf_line(struct conf_reader *r, char *text)
 	default: break;
 	}
 	if (r->hosts == r->conf->size)
-		return error_set(-EINVAL, "%s line %d: one process line too many; the file says %d processes",
+		return error_set(-EINVAL, "%s line %d: one process line too many; the file states %d processes",
 				 r->name, r->line, r->conf->size);
 	if (!r->conf->hosts) {
 		r->conf->hosts = calloc((size_t)r->conf->size, sizeof(*r->conf->hosts));
@@ -255,7 +255,7 @@ static int conf_check_complete(const struct conf_reader *r)
 		missing++;
 	return error_set(
 		-EINVAL,
-		"%s ends after line %d with %d process lines, but says %d processes; rank %d is the first "
+		"%s ends after line %d with %d process lines, but states %d processes; rank %d is the first "
 		"without a line",
 		r->name, r->line, r->hosts, r->conf->size, missing);
 }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "bootstrap/conf.h"
 
-/* Texts of mpjrun are short; whoever hands us more hands us something else. */
+/* Texts of mpjrun are short; a longer one is something else. */
 #define CONF_STRING_BYTES_MAX (1 << 20)
 #define CONF_SHOW 60
 

@@ -8,23 +8,23 @@
 #include "base/error.h"
 #include "bootstrap/tree_state.h"
 
-void tree_who_name(const struct tree *t, const struct message_rank *who, char *out, size_t size)
+void tree_member_name(const struct tree *t, const struct message_rank *member, char *out, size_t size)
 {
-	if (who->pid)
-		snprintf(out, size, "rank %d (pid %d on %s)", who->rank, who->pid, who->host);
+	if (member->pid)
+		snprintf(out, size, "rank %d (pid %d on %s)", member->rank, member->pid, member->host);
 	else
-		tree_name(t, who->rank, out, size);
+		tree_name(t, member->rank, out, size);
 }
 
 void tree_name(const struct tree *t, int rank, char *out, size_t size)
 {
-	struct message_rank who = {.rank = rank};
+	struct message_rank member = {.rank = rank};
 	const struct roster_builder *b = &t->builder;
 
 	if (rank >= 0 && rank < t->cfg.size && roster_pid(&t->roster, rank)) {
-		who.pid = roster_pid(&t->roster, rank);
-		roster_host(&t->roster, rank, who.host);
-		tree_who_name(t, &who, out, size);
+		member.pid = roster_pid(&t->roster, rank);
+		roster_host(&t->roster, rank, member.host);
+		tree_member_name(t, &member, out, size);
 	} else if (rank >= 0 && rank < t->cfg.size && b->members && b->members[rank].pid) {
 		snprintf(out, size, "rank %d (pid %u on %s)", rank, b->members[rank].pid,
 			 b->node[b->members[rank].node].host);
@@ -81,12 +81,12 @@ void tree_fail(struct tree *t, int code)
 	t->deadline = t->now + TREE_VERDICT_MS * (int64_t)TREE_NS_PER_MS;
 }
 
-void tree_fail_lost(struct tree *t, int rank, const struct message_rank *who, const char *why)
+void tree_fail_lost(struct tree *t, int rank, const struct message_rank *member, const char *why)
 {
 	char name[TREE_NAME_BYTES];
 
-	if (who)
-		tree_who_name(t, who, name, sizeof(name));
+	if (member)
+		tree_member_name(t, member, name, sizeof(name));
 	else
 		tree_name(t, rank, name, sizeof(name));
 	tree_fail(t, error_set(-ECONNRESET, "%s died while the job was starting: %.200s", name, why));
@@ -112,7 +112,7 @@ void failure_on_frame(struct tree *t, int link, const struct frame *frame)
 		if (from_parent)
 			notice_parent_down(t, &gone, -EPROTO, why);
 		else
-			notice_lost(t, gone.who.rank, why, link);
+			notice_lost(t, gone.member.rank, why, link);
 	} else if (from_parent) {
 		snprintf(t->failure, sizeof(t->failure), "%s", text);
 		t->failure_code = code;
@@ -132,7 +132,7 @@ void failure_member_down(struct tree *t, const struct link *gone, int err, const
 	/* The same words on both sides of a broken connection: all report the same text. */
 	snprintf(ended, sizeof(ended), "%s", reset ? "it ended without a farewell" : why);
 	if (t->state == TREE_MEETING || t->state == TREE_JOINED) {
-		tree_fail_lost(t, gone->who.rank, &gone->who, ended);
+		tree_fail_lost(t, gone->member.rank, &gone->member, ended);
 	} else if (t->state == TREE_FAILING && gone->state != LINK_CHILD) {
 		failure_verdict(t);
 	} else if (t->state == TREE_WATCHED || t->state == TREE_LEAVING) {

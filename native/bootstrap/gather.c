@@ -300,7 +300,7 @@ static int gather_missing(struct tree *t)
 			continue;
 		if (missing++ >= 3)
 			continue;
-		tree_name(t, l->who.rank, name, sizeof(name));
+		tree_name(t, l->member.rank, name, sizeof(name));
 		n = snprintf(names + used, sizeof(names) - used, "%s%s%s", named ? ", " : "", name,
 			     l->leader ? " or one that it leads" : "");
 		used += (size_t)n < sizeof(names) - used ? (size_t)n : 0;
@@ -322,7 +322,7 @@ void gather_late(struct tree *t)
 		tree_fail(t, gather_missing(t));
 		return;
 	}
-	tree_name(t, t->parent >= 0 ? t->links[t->parent].who.rank : 0, name, sizeof(name));
+	tree_name(t, t->parent >= 0 ? t->links[t->parent].member.rank : 0, name, sizeof(name));
 	tree_fail(
 		t,
 		error_set(-ETIMEDOUT,

@@ -3,7 +3,7 @@
  * handshake: HELLO, CHALLENGE, PROOF, ACCEPTED or REFUSED, from both sides.
  *
  * Strangers cost the listener a bounded number of connections, each for a bounded time; they cannot fail the job, and
- * none waits for another.  When places or descriptors run out, the oldest gives way.
+ * none waits for another.  When slots or descriptors run out, the oldest is closed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "bootstrap/tree_state.h"
 
-#define HANDSHAKE_PLACES 128
-#define HANDSHAKE_PLACES_MAX 4096
-/* Whoever came less than this ago may still be about to speak: it does not give way for want of descriptors. */
+#define HANDSHAKE_SLOTS 128
+#define HANDSHAKE_SLOTS_MAX 4096
+/* A connection younger than this may still be about to send: it is not closed for want of descriptors. */
 #define HANDSHAKE_YOUNG_MS 300
 
 static bool handshake_is_open(const struct link *l)
@@ -58,11 +58,11 @@ int tree_make_room(struct tree *t, int64_t now)
 	return 1;
 }
 
-static int handshake_places(const struct tree *t)
+static int handshake_slots(const struct tree *t)
 {
-	int places = HANDSHAKE_PLACES + (t->state == TREE_MEETING ? t->cfg.size : 0);
+	int slots = HANDSHAKE_SLOTS + (t->state == TREE_MEETING ? t->cfg.size : 0);
 
-	return places < HANDSHAKE_PLACES_MAX ? places : HANDSHAKE_PLACES_MAX;
+	return slots < HANDSHAKE_SLOTS_MAX ? slots : HANDSHAKE_SLOTS_MAX;
 }
 
 bool tree_accepts(const struct tree *t, enum message_purpose purpose)
@@ -87,7 +87,7 @@ int tree_on_accept(struct tree *t, enum message_purpose purpose, const struct me
 	t->now = now;
 	for (i = 0; i < t->link_max; i++)
 		count += handshake_is_open(&t->links[i]);
-	if (count >= handshake_places(t))
+	if (count >= handshake_slots(t))
 		tree_link_close(t, handshake_oldest(t));
 	i = tree_link_new(t);
 	if (i < 0)
@@ -106,8 +106,8 @@ void handshake_refuse(struct tree *t, int link, int code)
 	struct link *l = &t->links[link];
 
 	t->refused++;
-	snprintf(t->last_refusal, sizeof(t->last_refusal), "one from %s that said to be rank %d: %.150s",
-		 l->from, l->who.rank, error_text());
+	snprintf(t->last_refusal, sizeof(t->last_refusal), "one from %s that claimed to be rank %d: %.150s",
+		 l->from, l->member.rank, error_text());
 	log_warn(t->cfg.log, "bootstrap: refused %s", t->last_refusal);
 	tree_send_text(t, link, MESSAGE_REFUSED, code, error_text());
 	t->cfg.net->finish(t->cfg.net_arg, link);
@@ -120,14 +120,14 @@ static int handshake_check_hello(const struct tree *t, const struct link *l)
 {
 	const char *expected = l->purpose == MESSAGE_ATTACH ? t->job_id : t->cfg.job_id;
 
-	if (*expected && *l->who.job_id && strcmp(expected, l->who.job_id) != 0)
-		return error_set(-EAGAIN, "it belongs to job %s, this is job %s", l->who.job_id, expected);
-	if (l->purpose == MESSAGE_ATTACH && !*l->who.job_id)
+	if (*expected && *l->member.job_id && strcmp(expected, l->member.job_id) != 0)
+		return error_set(-EAGAIN, "it belongs to job %s, this is job %s", l->member.job_id, expected);
+	if (l->purpose == MESSAGE_ATTACH && !*l->member.job_id)
 		return error_set(-EACCES, "it does not name the job");
-	if (l->who.secret != t->me.secret)
+	if (l->member.secret != t->me.secret)
 		return error_set(-EACCES, "job_secret is set on %s, not on %s; give every rank the same",
-				 l->who.secret ? "that rank" : "rank 0",
-				 l->who.secret ? "rank 0" : "that rank");
+				 l->member.secret ? "that rank" : "rank 0",
+				 l->member.secret ? "rank 0" : "that rank");
 	return 0;
 }
 
@@ -136,9 +136,9 @@ static void handshake_on_hello(struct tree *t, int link, const struct frame *fra
 	struct link *l = &t->links[link];
 	struct message_challenge challenge;
 	enum message_purpose listener = l->purpose;
-	int err = message_get_hello(frame_body(frame), frame->len, &l->who);
+	int err = message_get_hello(frame_body(frame), frame->len, &l->member);
 
-	if (!err && l->who.purpose != listener)
+	if (!err && l->member.purpose != listener)
 		err = -EPROTO;
 	if (err == -EPROTONOSUPPORT) {
 		handshake_refuse(t, link, err);
@@ -166,9 +166,9 @@ static void handshake_on_proof(struct tree *t, int link, const struct frame *fra
 	struct message_accepted a;
 	int err = 0;
 
-	proof.rank = l->who.rank;
-	proof.size = l->who.size;
-	memcpy(proof.rank_nonce, l->who.nonce, sizeof(proof.rank_nonce));
+	proof.rank = l->member.rank;
+	proof.size = l->member.size;
+	memcpy(proof.rank_nonce, l->member.nonce, sizeof(proof.rank_nonce));
 	memcpy(proof.listener_nonce, l->nonce, sizeof(proof.listener_nonce));
 	if (frame->len != MESSAGE_PROOF_BYTES) {
 		tree_link_close(t, link);
@@ -271,11 +271,11 @@ static void handshake_on_accepted(struct tree *t, int link, const struct frame *
 		return;
 	}
 	message_get_chars(id, a.job_id, MESSAGE_ID_BYTES);
-	l->who.rank = (int)message_get32(&a.rank);
-	l->who.pid = (int)(message_get32(&a.pid) & INT32_MAX);
-	message_get_chars(l->who.host, a.host, MESSAGE_HOST_BYTES);
-	if (!message_is_job_id(id) || l->who.rank < 0 || l->who.rank >= t->cfg.size ||
-	    l->who.rank == t->cfg.rank || (*t->job_id && strcmp(t->job_id, id) != 0)) {
+	l->member.rank = (int)message_get32(&a.rank);
+	l->member.pid = (int)(message_get32(&a.pid) & INT32_MAX);
+	message_get_chars(l->member.host, a.host, MESSAGE_HOST_BYTES);
+	if (!message_is_job_id(id) || l->member.rank < 0 || l->member.rank >= t->cfg.size ||
+	    l->member.rank == t->cfg.rank || (*t->job_id && strcmp(t->job_id, id) != 0)) {
 		seek_on_failure(t, link, -EPROTO, "it sent a malformed answer", false);
 		return;
 	}

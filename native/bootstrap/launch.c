@@ -14,7 +14,7 @@
 #include "bootstrap/interfaces.h"
 #include "bootstrap/launch_row.h"
 
-/* In the order in which they are looked for.  The last one is found, or explains why it must not be taken for granted. */
+/* In the order in which they are looked for.  The last one is found, or explains why it must not be assumed. */
 static const struct launch_row *const launch_rows[] = {&launch_pmix, &launch_pmi, &launch_slurm, &launch_single, NULL};
 
 static bool launch_is_auto(const struct bootstrap_config *cfg)
@@ -65,10 +65,10 @@ static int launch_choose(const struct bootstrap_config *cfg, const struct launch
 static int launch_check(const struct launch *l, const struct bootstrap_config *cfg)
 {
 	if (cfg->rank >= 0 && cfg->rank != l->rank)
-		return error_set(-EINVAL, "rank %d was given, but %s says that this is rank %d of %d; give the rank -1 to "
+		return error_set(-EINVAL, "rank %d was given, but %s reports that this is rank %d of %d; give the rank -1 to "
 				 "take its word", cfg->rank, l->row->title, l->rank, l->size);
 	if (cfg->size != 0 && cfg->size != l->size)
-		return error_set(-EINVAL, "size %d was given, but %s says that there are %d ranks; give 0 to take its word",
+		return error_set(-EINVAL, "size %d was given, but %s reports that there are %d ranks; give 0 to take its word",
 				 cfg->size, l->row->title, l->size);
 	return 0;
 }
@@ -135,7 +135,7 @@ void launch_report(const struct settings *settings, FILE *out)
 		char why[LAUNCH_WHY_BYTES];
 		bool found = launch_rows[i]->found(why);
 
-		/* What single says of the environment matters only where nothing else was found. */
+		/* What single finds in the environment matters only where nothing else was found. */
 		if (launch_rows[i] == &launch_single && row && row != &launch_single && !err)
 			snprintf(why, sizeof(why), "not looked for, as another was found");
 		fprintf(out, "  %-8s %s: %s\n", launch_rows[i]->name, found ? "found" : "not found", why);

@@ -58,7 +58,7 @@ int launch_rank(const struct launch *l);
 int launch_size(const struct launch *l);
 /* The setting's value that would name it: "conf", "pmi", ... */
 const char *launch_name(const struct launch *l);
-/* What the conf says of rank r before anything is known from itself: NULL, or its host (host.host may be NULL). */
+/* What the conf has of rank r before anything is known from itself: NULL, or its host (host.host may be NULL). */
 const struct conf_host *launch_host(const struct launch *l, int rank);
 
 /* Rank 0: listens where this launcher's ranks will look for it.  log takes warnings.  0; -EADDRINUSE, -EMFILE, another
@@ -72,7 +72,7 @@ int launch_fetch(struct launch *l, struct card *card, int64_t deadline);
 /* Where rank 0 is, as errors call it: "localhost:20000 (job.conf line 4)".  After listen or fetch. */
 void launch_where(const struct launch *l, char out[LAUNCH_WHERE_BYTES]);
 
-/* All ranks have met: the engine's session ends.  No fence is needed before: whoever was let in had fetched the card.
+/* All ranks have met: the engine's session ends.  No fence is needed before: a rank that was admitted had fetched the card.
  * 0; -ETIMEDOUT, -EPROTO: with text. */
 int launch_done(struct launch *l, int64_t deadline);
 /* The start has failed.  The engine's session stays open, so that the engine takes the end of this process for what it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * launch_conf: a conf file, MPJ Express's ";" string or a list of peers says who is where.
+ * launch_conf: a conf file, MPJ Express's ";" string or a list of peers names the host of each rank.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static int conf_open_check(const struct launch *l, const struct bootstrap_config
 	const char *what = cfg->conf ? cfg->conf : "the list of peers";
 
 	if (cfg->conf && cfg->size != 0 && cfg->size != l->conf.size)
-		return error_set(-EINVAL, "size %d, but %.200s says %d processes; give the same or 0",
+		return error_set(-EINVAL, "size %d, but %.200s has %d processes; give the same or 0",
 				 cfg->size, what, l->conf.size);
 	if (cfg->rank < 0 || cfg->rank >= l->conf.size)
 		return error_set(-EINVAL, "rank %d, but %.200s has %d processes: ranks are 0 to %d",

@@ -84,7 +84,7 @@ int launch_engine_open(struct launch *l, const struct bootstrap_config *cfg, int
 
 static void engine_set_where(struct launch *l, int port)
 {
-	snprintf(l->where, sizeof(l->where), "%s port %d (told by %s)", l->card.host, port, l->row->title);
+	snprintf(l->where, sizeof(l->where), "%s port %d (from %s)", l->card.host, port, l->row->title);
 }
 
 void launch_engine_loopback(struct address_list *list)

@@ -11,7 +11,7 @@
  *   -> cmd=finalize                               <- cmd=finalize_ack
  *
  * The socket is inherited (PMI_FD), or connected to PMI_PORT=host:port, where "cmd=initack pmiid=$PMI_ID" comes first.
- * The order of an answer's fields varies, and values hold no blank.  Whoever closes the socket before finalize is taken
+ * The order of an answer's fields varies, and values hold no blank.  A process that closes the socket before finalize is taken
  * for dead by Hydra, which kills the job: so a failed start leaves it open.
  */
 #include <errno.h>
@@ -221,7 +221,7 @@ static int pmi_inherit(struct launch *l, struct pmi *p)
 	return err == -ENOENT ? error_set(-EINVAL, "PMI_FD is set, but not both PMI_RANK and PMI_SIZE") : err;
 }
 
-/* PMI_PORT: the socket has to be connected, and rank and size are told there. */
+/* PMI_PORT: the socket has to be connected, and provides rank and size. */
 static int pmi_connect(struct launch *l, struct pmi *p, int64_t deadline)
 {
 	char line[PMI_LINE_BYTES], ask[64], *host;

@@ -39,7 +39,7 @@ struct pmix {
 	pthread_cond_t changed;
 	int (*step)(struct pmix *p);
 	bool running;
-	bool abandoned; /* the launch has gone: whoever is left frees nothing that libpmix may still touch */
+	bool abandoned; /* the launch has gone: the thread frees nothing that libpmix may still touch */
 	int rc;
 	char error[PMIX_TEXT_BYTES];
 

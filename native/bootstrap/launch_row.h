@@ -12,7 +12,7 @@
 struct launch_row {
 	const char *name; /* as the setting `launcher` has it */
 	const char *title; /* as texts call it */
-	/* Whether this process was started by it, judging by the environment alone; why, in any case, says what was found
+	/* Whether this process was started by it, judging by the environment alone; why, in any case, names what was found
 	 * or is missing.  NULL: conf, which the caller names. */
 	bool (*found)(char why[LAUNCH_WHY_BYTES]);
 	/* Sets rank and size, and local_size where it is known (else 0). */

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "bootstrap/launch_row.h"
 
-/* Variables by which engines tell how many processes they have started. */
+/* Variables by which engines give how many processes they have started. */
 static const char *const single_counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",	     "PALS_NRANKS", "FLUX_JOB_SIZE",
 					    "MPI_LOCALNRANKS",	    "MV2_COMM_WORLD_SIZE"};
 
@@ -21,8 +21,8 @@ static bool single_found(char why[LAUNCH_WHY_BYTES])
 
 		if (launch_variable(single_counts[i], 2, INT32_MAX, &count) == 0) {
 			snprintf(why, LAUNCH_WHY_BYTES,
-				 "%s=%d says that this is one of several processes, but their launcher offers neither "
-				 "PMIx nor PMI; start them in another way (ibvdev-info --launcher)",
+				 "%s=%d means that this is one of several processes, but their launcher offers neither "
+				 "PMIx nor PMI; start them by other means (ibvdev-info --launcher)",
 				 single_counts[i], count);
 			return false;
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * launch_slurm: srun without any PMI (--mpi=none).  Slurm tells rank, size, the nodes and reserved ports; rank 0's card is
+ * launch_slurm: srun without any PMI (--mpi=none).  Slurm provides rank, size, the nodes and reserved ports; rank 0's card is
  * handed over by munge, which a Slurm cluster has (card_service.h).
  *
  * Rank 0 is on the first node of the step.  The card service listens on the first of the ports that Slurm has reserved
@@ -160,7 +160,7 @@ static int slurm_resolve(const struct launch *l, const struct slurm *s, struct a
 	return err ? error_prefix(-EHOSTUNREACH, "rank 0's node; srun --mpi=pmi2 and --mpi=pmix need no names") : 0;
 }
 
-/* How telling an error is. */
+/* How informative an error is. */
 static int slurm_weight(int err)
 {
 	return err == -EACCES ? 2 : err == -ECONNREFUSED || err == -ECONNRESET ? 0 : 1;
@@ -183,7 +183,7 @@ static int slurm_fetch(struct launch *l, struct card *card, int64_t deadline)
 			err = card_service_ask(&list, s->job, card, deadline);
 			if (!err)
 				return 0;
-			/* A port where nobody listens tells less than one where somebody refuses. */
+			/* A port without listener is less informative than a refusal. */
 			if (slurm_weight(err) < weight)
 				continue;
 			weight = slurm_weight(err);

@@ -45,13 +45,13 @@ int local_listen(const struct local_name *name)
 
 int local_check(int fd, int *pid)
 {
-	struct ucred who;
-	socklen_t len = sizeof(who);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return -errno;
-	*pid = (int)who.pid;
-	return who.uid == geteuid() ? 0 : -EPERM;
+	*pid = (int)peer.pid;
+	return peer.uid == geteuid() ? 0 : -EPERM;
 }
 
 int local_connect(const struct local_name *name)

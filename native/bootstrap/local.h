@@ -5,7 +5,7 @@
  * local: how the ranks of one job find each other on one node, without the network.
  *
  * The leader listens at an abstract Unix socket.  Its name is a keyed hash of what only the ranks of this job share, so
- * nobody can tell from it what the secret is, and two jobs do not meet.  Abstract names belong to a network namespace: it
+ * the secret cannot be derived from it, and two jobs do not meet.  Abstract names belong to a network namespace: it
  * is the namespace, not the machine, that makes a node here.  Both sides check that the other process runs under the
  * same user, and then the job's proofs.  Sockets are non-blocking and close-on-exec.
  */

@@ -41,7 +41,7 @@ static int meet_twice(struct tree *t, int rank)
 	int child = tree_child_of(t, rank);
 
 	if (child >= 0)
-		tree_who_name(t, &t->links[child].who, name, sizeof(name));
+		tree_member_name(t, &t->links[child].member, name, sizeof(name));
 	else
 		tree_name(t, rank, name, sizeof(name));
 	return error_set(
@@ -52,11 +52,11 @@ static int meet_twice(struct tree *t, int rank)
 int meet_check(struct tree *t, int link)
 {
 	const struct link *l = &t->links[link];
-	int rank = l->who.rank;
+	int rank = l->member.rank;
 
-	if (l->who.size != t->cfg.size)
+	if (l->member.size != t->cfg.size)
 		return error_set(-EINVAL, "it was started for %d ranks, rank 0 for %d; use one conf for all",
-				 l->who.size, t->cfg.size);
+				 l->member.size, t->cfg.size);
 	if (rank <= 0 || rank >= t->cfg.size)
 		return error_set(-EINVAL, "rank %d does not exist among %d", rank, t->cfg.size);
 	/* One that is leaving still has to hand on what its children report. */
@@ -67,7 +67,7 @@ int meet_check(struct tree *t, int link)
 	if (rank == t->cfg.rank || meet_is_seated(t, rank) || tree_child_of(t, rank) >= 0)
 		return meet_twice(t, rank);
 	for (int i = 0; i < t->link_max; i++)
-		if (t->links[i].state == LINK_ASSIGNED && t->links[i].who.rank == rank)
+		if (t->links[i].state == LINK_ASSIGNED && t->links[i].member.rank == rank)
 			return meet_twice(t, rank);
 	return 0;
 }
@@ -88,8 +88,8 @@ static const struct leader *meet_assign(struct tree *t, const struct link *l)
 		t->leaders = leaders;
 	}
 	t->leaders[t->leader_count] =
-		(struct leader){.rank = l->who.rank, .loopback = l->loopback, .address = l->address};
-	t->leaders[t->leader_count].address.port = (uint32_t)l->who.port;
+		(struct leader){.rank = l->member.rank, .loopback = l->loopback, .address = l->address};
+	t->leaders[t->leader_count].address.port = (uint32_t)l->member.port;
 	t->leader_count++;
 	/* Leader k (from 1) has parent (k - 1) / radix; 0 is rank 0. */
 	if (parent == 0 || (t->leaders[parent - 1].loopback && !l->loopback) ||
@@ -127,22 +127,22 @@ void meet_accept(struct tree *t, int link, struct message_accepted *a)
 	tree_send(t, link, MESSAGE_ACCEPTED, a, sizeof(*a));
 	tree_link_set_state(t, link, parent ? LINK_ASSIGNED : LINK_CHILD);
 	l->leader = l->purpose != MESSAGE_LOCAL;
-	if (tree_is_root(t) && t->now + l->who.left_ms * TREE_NS_PER_MS < t->deadline)
-		t->deadline = t->now + l->who.left_ms * TREE_NS_PER_MS;
+	if (tree_is_root(t) && t->now + l->member.left_ms * TREE_NS_PER_MS < t->deadline)
+		t->deadline = t->now + l->member.left_ms * TREE_NS_PER_MS;
 	if (l->purpose == MESSAGE_ATTACH && t->state != TREE_MEETING) {
 		t->links[link].leader = true;
 		notice_ancestors(t, link);
 		notice_sync(t, link);
-		notice_moved(t, l->who.rank, t->cfg.rank);
+		notice_moved(t, l->member.rank, t->cfg.rank);
 	} else if (l->purpose == MESSAGE_LOCAL) {
-		struct message_rank who = l->who; /* the links may move */
+		struct message_rank member = l->member; /* the links may move */
 
-		meet_seat(t, &who, t->cfg.rank);
+		meet_seat(t, &member, t->cfg.rank);
 	}
 }
 
 /* A record for rank 0. */
-static void meet_queue(struct tree *t, const struct message_rank *who, int parent)
+static void meet_queue(struct tree *t, const struct message_rank *member, int parent)
 {
 	size_t room = sizeof(struct message_joined) + MESSAGE_HOST_BYTES;
 
@@ -156,7 +156,7 @@ static void meet_queue(struct tree *t, const struct message_rank *who, int paren
 		t->joined = joined;
 		t->joined_room = 2 * (t->joined_room + room);
 	}
-	t->joined_len += message_put_joined(t->joined + t->joined_len, who, parent);
+	t->joined_len += message_put_joined(t->joined + t->joined_len, member, parent);
 }
 
 void meet_flush(struct tree *t)
@@ -173,36 +173,36 @@ void meet_attached(struct tree *t)
 		/* A rank that came through its leader was reported by it. */
 		if (t->links[t->parent].purpose != MESSAGE_LOCAL) {
 			t->me.left_ms = (t->deadline - t->now) / TREE_NS_PER_MS;
-			meet_queue(t, &t->me, t->links[t->parent].who.rank);
+			meet_queue(t, &t->me, t->links[t->parent].member.rank);
 		}
 		t->deadline += TREE_GRACE_MS * (int64_t)TREE_NS_PER_MS;
 		return;
 	}
 	t->seek.orphan = false;
-	log_info(t->cfg.log, "bootstrap: attached to rank %d", t->links[t->parent].who.rank);
+	log_info(t->cfg.log, "bootstrap: attached to rank %d", t->links[t->parent].member.rank);
 	notice_sync(t, t->parent);
 	for (int i = 0; i < t->link_max; i++)
 		if (t->links[i].state == LINK_CHILD)
-			notice_moved(t, t->links[i].who.rank, t->cfg.rank);
+			notice_moved(t, t->links[i].member.rank, t->cfg.rank);
 	notice_ancestors(t, -1);
 }
 
 /* Another process has this rank: the leader that let it in closes its connection. */
-static void meet_deny(struct tree *t, const struct message_rank *who)
+static void meet_deny(struct tree *t, const struct message_rank *member)
 {
 	struct message_denied d;
 	uint8_t body[sizeof(d) + MESSAGE_TEXT_BYTES];
-	int err = meet_twice(t, who->rank);
+	int err = meet_twice(t, member->rank);
 	size_t len = strnlen(error_text(), MESSAGE_TEXT_BYTES);
 	struct frame *f;
 
 	t->refused++;
-	snprintf(t->last_refusal, sizeof(t->last_refusal), "one from %s that said to be rank %d: %.150s",
-		 who->host, who->rank, error_text());
+	snprintf(t->last_refusal, sizeof(t->last_refusal), "one from %s that claimed to be rank %d: %.150s",
+		 member->host, member->rank, error_text());
 	log_warn(t->cfg.log, "bootstrap: refused %s", t->last_refusal);
-	message_put32(&d.rank, (uint32_t)who->rank);
-	message_put32(&d.pid, (uint32_t)who->pid);
-	message_put_node(d.node, who->node);
+	message_put32(&d.rank, (uint32_t)member->rank);
+	message_put32(&d.pid, (uint32_t)member->pid);
+	message_put_node(d.node, member->node);
 	message_put32(&d.code, (uint32_t)err);
 	memcpy(body, &d, sizeof(d));
 	memcpy(body + sizeof(d), error_text(), len);
@@ -224,30 +224,30 @@ static void meet_on_denied(struct tree *t, struct frame *frame)
 	message_get_chars(text, frame_body(frame) + sizeof(d), frame->len - sizeof(d));
 	tree_send_children(t, frame, -1);
 	child = tree_child_of(t, (int)(message_get32(&d.rank) & INT32_MAX));
-	if (child < 0 || (uint32_t)t->links[child].who.pid != message_get32(&d.pid))
+	if (child < 0 || (uint32_t)t->links[child].member.pid != message_get32(&d.pid))
 		return;
-	message_put_node(node, t->links[child].who.node);
+	message_put_node(node, t->links[child].member.node);
 	if (memcmp(node, d.node, sizeof(node)) == 0) {
 		error_set((int)message_get32(&d.code), "%s", text);
 		handshake_refuse(t, child, (int)message_get32(&d.code));
 	}
 }
 
-void meet_seat(struct tree *t, const struct message_rank *who, int parent)
+void meet_seat(struct tree *t, const struct message_rank *member, int parent)
 {
-	int64_t deadline = t->now + who->left_ms * TREE_NS_PER_MS;
+	int64_t deadline = t->now + member->left_ms * TREE_NS_PER_MS;
 
 	if (!tree_is_root(t)) {
-		meet_queue(t, who, parent);
+		meet_queue(t, member, parent);
 		return;
 	}
-	if (meet_is_seated(t, who->rank)) {
-		meet_deny(t, who);
+	if (meet_is_seated(t, member->rank)) {
+		meet_deny(t, member);
 		return;
 	}
-	t->ranks[who->rank] |= RANK_SEATED;
-	t->parents[who->rank] = parent;
-	if (roster_add(&t->builder, who) < 0) {
+	t->ranks[member->rank] |= RANK_SEATED;
+	t->parents[member->rank] = parent;
+	if (roster_add(&t->builder, member) < 0) {
 		tree_fail(t, error_set(-ENOMEM, "no memory for %d ranks", t->cfg.size));
 		return;
 	}
@@ -256,7 +256,7 @@ void meet_seat(struct tree *t, const struct message_rank *who, int parent)
 	if (t->cfg.log->level >= LOG_DEBUG) {
 		char name[TREE_NAME_BYTES];
 
-		tree_name(t, who->rank, name, sizeof(name));
+		tree_name(t, member->rank, name, sizeof(name));
 		log_debug(t->cfg.log, "bootstrap: %s has come, %d missing", name, t->missing - 1);
 	}
 	if (--t->missing == 0)
@@ -269,16 +269,16 @@ static void meet_on_joined(struct tree *t, int link, const struct frame *frame)
 	size_t len = frame->len;
 
 	while (len > 0 && t->state == TREE_MEETING) {
-		struct message_rank who;
-		int parent, used = message_get_joined(in, len, &who, &parent);
+		struct message_rank member;
+		int parent, used = message_get_joined(in, len, &member, &parent);
 
-		if (used < 0 || who.rank <= 0 || who.rank >= t->cfg.size || parent >= t->cfg.size ||
-		    !who.pid) {
+		if (used < 0 || member.rank <= 0 || member.rank >= t->cfg.size || parent >= t->cfg.size ||
+		    !member.pid) {
 			error_set(-EPROTO, "it sent a malformed message of kind %d", MESSAGE_JOINED);
 			tree_break(t, link);
 			return;
 		}
-		meet_seat(t, &who, parent);
+		meet_seat(t, &member, parent);
 		in += used;
 		len -= (size_t)used;
 	}
@@ -412,11 +412,11 @@ void meet_on_frame(struct tree *t, int link, struct frame *frame)
 	}
 }
 
-static int meet_silent(struct tree *t, const struct message_rank *who)
+static int meet_silent(struct tree *t, const struct message_rank *member)
 {
 	char name[TREE_NAME_BYTES];
 
-	tree_who_name(t, who, name, sizeof(name));
+	tree_member_name(t, member, name, sizeof(name));
 	return error_set(-ETIMEDOUT,
 			 "%s did not answer within %lld ms (start_timeout_ms); is it stopped or overloaded?",
 			 name, (long long)t->cfg.timeout_ms);
@@ -440,7 +440,7 @@ static int meet_missing(struct tree *t)
 	}
 	for (int i = 0; t->missing == 0 && i < t->link_max; i++)
 		if (t->links[i].state == LINK_CHILD && t->links[i].leader && !t->links[i].sealed)
-			return meet_silent(t, &t->links[i].who);
+			return meet_silent(t, &t->links[i].member);
 	if (t->refused)
 		snprintf(refusals, sizeof(refusals), "; rank 0 refused %d connections, the last was %s",
 			 t->refused, t->last_refusal);
@@ -459,5 +459,5 @@ void meet_late(struct tree *t)
 	else if (t->parent < 0)
 		tree_fail(t, seek_given_up(t));
 	else
-		tree_fail(t, meet_silent(t, &t->links[t->parent].who));
+		tree_fail(t, meet_silent(t, &t->links[t->parent].member));
 }

@@ -220,23 +220,23 @@ bool message_is_job_id(const char *id)
 	return strlen(id) == MESSAGE_ID_BYTES && strspn(id, "0123456789abcdefABCDEF") == MESSAGE_ID_BYTES;
 }
 
-size_t message_put_joined(uint8_t *out, const struct message_rank *who, int parent)
+size_t message_put_joined(uint8_t *out, const struct message_rank *member, int parent)
 {
 	struct message_joined record;
-	size_t host = strnlen(who->host, MESSAGE_HOST_BYTES);
+	size_t host = strnlen(member->host, MESSAGE_HOST_BYTES);
 
-	message_put32(&record.rank, (uint32_t)who->rank);
+	message_put32(&record.rank, (uint32_t)member->rank);
 	message_put32(&record.parent, (uint32_t)parent);
-	message_put32(&record.pid, (uint32_t)who->pid);
-	message_put32(&record.left_ms, (uint32_t)who->left_ms);
-	message_put_node(record.node, who->node);
+	message_put32(&record.pid, (uint32_t)member->pid);
+	message_put32(&record.left_ms, (uint32_t)member->left_ms);
+	message_put_node(record.node, member->node);
 	message_put32(&record.host_bytes, (uint32_t)host);
 	memcpy(out, &record, sizeof(record));
-	memcpy(out + sizeof(record), who->host, host);
+	memcpy(out + sizeof(record), member->host, host);
 	return sizeof(record) + host;
 }
 
-int message_get_joined(const uint8_t *in, size_t len, struct message_rank *who, int *parent)
+int message_get_joined(const uint8_t *in, size_t len, struct message_rank *member, int *parent)
 {
 	struct message_joined record;
 	uint32_t rank, above, pid, host;
@@ -251,12 +251,12 @@ int message_get_joined(const uint8_t *in, size_t len, struct message_rank *who, 
 	if (rank > INT32_MAX || above > INT32_MAX || pid > INT32_MAX || host > MESSAGE_HOST_BYTES ||
 	    len - sizeof(record) < host)
 		return -EPROTO;
-	memset(who, 0, sizeof(*who));
-	who->rank = (int)rank;
-	who->pid = (int)pid;
-	who->left_ms = message_get32(&record.left_ms);
-	message_get_node(record.node, who->node);
-	message_get_chars(who->host, in + sizeof(record), host);
+	memset(member, 0, sizeof(*member));
+	member->rank = (int)rank;
+	member->pid = (int)pid;
+	member->left_ms = message_get32(&record.left_ms);
+	message_get_node(record.node, member->node);
+	message_get_chars(member->host, in + sizeof(record), host);
 	*parent = (int)above;
 	return (int)(sizeof(record) + host);
 }

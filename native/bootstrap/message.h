@@ -203,9 +203,9 @@ void message_get_node(const uint8_t in[MESSAGE_NODE_BYTES / 2], char node[MESSAG
 bool message_is_job_id(const char *id);
 
 /* Appends nothing: writes one record at out (room for sizeof + MESSAGE_HOST_BYTES); returns its length. */
-size_t message_put_joined(uint8_t *out, const struct message_rank *who, int parent);
+size_t message_put_joined(uint8_t *out, const struct message_rank *member, int parent);
 /* Takes one record off the front: its length, or -EPROTO. */
-int message_get_joined(const uint8_t *in, size_t len, struct message_rank *who, int *parent);
+int message_get_joined(const uint8_t *in, size_t len, struct message_rank *member, int *parent);
 
 /* code (negative errno or rank) and text, as REFUSED, FAILED, LOST and SUSPECT have it; returns the length. */
 size_t message_put_text(uint8_t out[4 + MESSAGE_TEXT_BYTES], int code, const char *text);

@@ -21,7 +21,7 @@
 #define NET_FRAMES_A_TURN 256
 #define NET_ACCEPTS_A_TURN 64
 /* How long other threads of this process may keep the descriptors that the job needs. */
-#define NET_STARVED_MS 1000
+#define NET_BLOCKED_MS 1000
 
 /* Markers for epoll; every other pointer is a socket. */
 static char net_timer_mark, net_listener_marks[MESSAGE_PURPOSE_COUNT];
@@ -136,8 +136,8 @@ static bool net_make_room(struct net *n)
 
 	if (room > 0)
 		return true;
-	if (room < 0 && !n->starved_since)
-		n->starved_since = clock_now_ns();
+	if (room < 0 && !n->blocked_since)
+		n->blocked_since = clock_now_ns();
 	if (tree_state(n->tree) == TREE_MEETING)
 		nanosleep(&moment, NULL);
 	return false;
@@ -182,7 +182,7 @@ static void net_accept(struct net *n, enum message_purpose purpose)
 			int fd = accept4(l->fds[i], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 			if (fd >= 0) {
-				n->starved_since = 0;
+				n->blocked_since = 0;
 				net_admit(n, purpose, fd);
 				continue;
 			}
@@ -246,9 +246,9 @@ int net_run(struct net *n)
 
 		if (err < 0)
 			return err;
-		if (n->starved_since &&
-		    clock_now_ns() - n->starved_since > NET_STARVED_MS * CLOCK_NS_PER_MS) {
-			n->starved_since = 0;
+		if (n->blocked_since &&
+		    clock_now_ns() - n->blocked_since > NET_BLOCKED_MS * CLOCK_NS_PER_MS) {
+			n->blocked_since = 0;
 			tree_give_up(n->tree, descriptors_none("rank 0 cannot let the other ranks in",
 							       tree_missing(n->tree) + 1));
 		}

@@ -41,7 +41,7 @@ struct net {
 	int epoll_fd, timer_fd;
 	int64_t timer_at;
 	bool bounded;                /* peers that do not read are dropped */
-	int64_t starved_since;       /* 0: there are descriptors */
+	int64_t blocked_since;       /* 0: there are descriptors */
 	struct net_socket **sockets; /* of any order; never moved, since epoll points to them */
 	int socket_count, socket_room;
 	struct net_socket **of_link;

@@ -9,7 +9,7 @@
  * unless they share all of that.
  */
 
-/* 16 hex digits and NUL.  If the kernel does not say (no /proc), the name is random: such a rank
+/* 16 hex digits and NUL.  If the kernel does not report it (no /proc), the name is random: such a rank
  * is alone on its node.  0 or -errno with text. */
 int node_id(char out[17]);
 

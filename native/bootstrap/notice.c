@@ -24,13 +24,13 @@
 /* The process of a rank may be seen to end before its farewell was read. */
 #define NOTICE_SUSPECT_MS 20
 
-static void notice_tell(struct tree *t, int rank, const char *why)
+static void notice_report(struct tree *t, int rank, const char *why)
 {
 	const struct bootstrap_events *e = &t->events;
 
-	if (t->ranks[rank] & RANK_TOLD || rank == t->cfg.rank)
+	if (t->ranks[rank] & RANK_REPORTED || rank == t->cfg.rank)
 		return;
-	t->ranks[rank] |= RANK_TOLD;
+	t->ranks[rank] |= RANK_REPORTED;
 	if (why && e->lost)
 		e->lost(e->arg, rank, why);
 	else if (!why && e->left)
@@ -91,7 +91,7 @@ static void notice_given_up(struct tree *t, int parent, const char *why)
 	leave_close_all(t);
 	if (!(t->ranks[parent] & RANK_GONE)) {
 		t->ranks[parent] |= RANK_LOST;
-		notice_tell(t, parent, text);
+		notice_report(t, parent, text);
 	}
 }
 
@@ -109,7 +109,7 @@ void notice_lost(struct tree *t, int rank, const char *why, int from)
 		char up[MESSAGE_TEXT_BYTES + 64];
 
 		snprintf(up, sizeof(up), "it has given this rank up: %s", text);
-		notice_given_up(t, t->parent >= 0 ? t->links[t->parent].who.rank : 0, up);
+		notice_given_up(t, t->parent >= 0 ? t->links[t->parent].member.rank : 0, up);
 		return;
 	}
 	t->ranks[rank] |= RANK_LOST;
@@ -124,7 +124,7 @@ void notice_lost(struct tree *t, int rank, const char *why, int from)
 	tree_send_all(t, f, from);
 	frame_unref(f);
 	notice_orphans_of(t, rank);
-	notice_tell(t, rank, text);
+	notice_report(t, rank, text);
 }
 
 void notice_left(struct tree *t, int rank, int from)
@@ -144,7 +144,7 @@ void notice_left(struct tree *t, int rank, int from)
 	t->left_out[t->left_count++] = from;
 	t->ranks[rank] |= RANK_LEFT;
 	notice_orphans_of(t, rank);
-	notice_tell(t, rank, NULL);
+	notice_report(t, rank, NULL);
 }
 
 /* The ranks that have left as one frame, without those that link `except` has reported. */
@@ -211,7 +211,7 @@ static void notice_on_suspect(struct tree *t, int link, int rank, const char *wh
 {
 	if (t->ranks[rank] & (RANK_GONE | RANK_SUSPECT))
 		return;
-	/* Of this rank, from a child: only the parent can judge, and this is the way to it. */
+	/* Of this rank, from a child: only the parent can judge, and this is the path to it. */
 	if (rank == t->cfg.rank) {
 		if (t->parent >= 0 && link != t->parent)
 			t->cfg.net->send(t->cfg.net_arg, t->parent, frame);
@@ -312,12 +312,12 @@ void notice_child_down(struct tree *t, const struct link *gone, int err, const c
 		snprintf(text, sizeof(text), "%s", why);
 	else
 		snprintf(text, sizeof(text), "it ended without a farewell: %s", why);
-	notice_lost(t, gone->who.rank, text, -1);
+	notice_lost(t, gone->member.rank, text, -1);
 }
 
 void notice_parent_down(struct tree *t, const struct link *gone, int err, const char *why)
 {
-	int parent = gone->who.rank;
+	int parent = gone->member.rank;
 
 	if (err == -EPROTO)
 		notice_given_up(t, parent, why);
@@ -359,7 +359,7 @@ static void notice_put_ancestor(struct message_ancestor *out, int rank, const st
 void notice_ancestors(struct tree *t, int link)
 {
 	struct message_ancestor list[MESSAGE_ANCESTORS_MAX];
-	int parent = t->parent >= 0 ? t->links[t->parent].who.rank : -1, count = 0;
+	int parent = t->parent >= 0 ? t->links[t->parent].member.rank : -1, count = 0;
 	struct frame *f;
 
 	if (parent >= 0 && t->parent_address.port)
@@ -457,9 +457,9 @@ void tree_report_lost(struct tree *t, int rank, const char *why, int64_t now)
 
 	t->now = now;
 	if (t->state != TREE_WATCHED || rank < 0 || rank >= t->cfg.size || rank == t->cfg.rank ||
-	    t->ranks[rank] & RANK_TOLD)
+	    t->ranks[rank] & RANK_REPORTED)
 		return;
-	t->ranks[rank] |= RANK_TOLD; /* the caller knows already */
+	t->ranks[rank] |= RANK_REPORTED; /* the caller knows already */
 	if (tree_child_of(t, rank) >= 0) {
 		notice_lost(t, rank, why, -1);
 	} else if (!(t->ranks[rank] & (RANK_GONE | RANK_SUSPECT))) {

@@ -57,14 +57,14 @@ static int roster_grow(struct roster_builder *r)
 	return 0;
 }
 
-int roster_add(struct roster_builder *r, const struct message_rank *who)
+int roster_add(struct roster_builder *r, const struct message_rank *member)
 {
 	struct roster_node n;
 	size_t at;
 
 	memset(&n, 0, sizeof(n));
-	memcpy(n.node, who->node, strnlen(who->node, MESSAGE_NODE_BYTES));
-	memcpy(n.host, who->host, strnlen(who->host, MESSAGE_HOST_BYTES));
+	memcpy(n.node, member->node, strnlen(member->node, MESSAGE_NODE_BYTES));
+	memcpy(n.host, member->host, strnlen(member->host, MESSAGE_HOST_BYTES));
 	if (r->nodes == r->node_room && roster_grow(r) < 0)
 		return -ENOMEM;
 	at = roster_slot(r, &n);
@@ -72,8 +72,8 @@ int roster_add(struct roster_builder *r, const struct message_rank *who)
 		r->node[r->nodes++] = n;
 		r->hash[at] = (uint32_t)r->nodes;
 	}
-	r->members[who->rank].pid = (uint32_t)who->pid;
-	r->members[who->rank].node = r->hash[at] - 1;
+	r->members[member->rank].pid = (uint32_t)member->pid;
+	r->members[member->rank].node = r->hash[at] - 1;
 	return 0;
 }
 

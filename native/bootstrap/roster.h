@@ -43,8 +43,8 @@ void roster_host(const struct roster *r, int rank, char host[MESSAGE_HOST_BYTES 
 /* 0 or -ENOMEM without a text. */
 int roster_builder_init(struct roster_builder *r, int size);
 void roster_builder_fini(struct roster_builder *r); /* zeroed ones too */
-/* who->rank is within the size.  0 or -ENOMEM without a text. */
-int roster_add(struct roster_builder *r, const struct message_rank *who);
+/* member->rank is within the size.  0 or -ENOMEM without a text. */
+int roster_add(struct roster_builder *r, const struct message_rank *member);
 /* WELCOME.  NULL without memory. */
 struct frame *roster_pack(const struct roster_builder *r);
 

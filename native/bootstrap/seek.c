@@ -209,7 +209,7 @@ void seek_on_accepted(struct tree *t, int link, const struct message_accepted *a
 		t->root = (struct message_ancestor){.rank = 0, .address = l->address};
 		t->root.address.port = message_get32(&a->port);
 	}
-	if (l->purpose == MESSAGE_JOIN && parent != l->who.rank) {
+	if (l->purpose == MESSAGE_JOIN && parent != l->member.rank) {
 		struct message_address address = a->address;
 
 		address.port = message_get32(&a->address.port);
@@ -279,7 +279,7 @@ static void seek_unlead(struct tree *t)
 
 static void seek_local_failed(struct tree *t, enum link_state state, int err, const char *why)
 {
-	/* The name belongs to somebody else, or to somebody who does not answer. */
+	/* The name belongs to somebody else, or to a process that does not answer. */
 	if (err == -EPERM || (err == -ETIMEDOUT && state != LINK_CONNECTING)) {
 		log_warn(t->cfg.log, "bootstrap: no leader on this node: %s", why);
 		t->seek.local_bad = true;

@@ -19,7 +19,7 @@
 /* The starter listens before it starts a rank; a later round's one may be a moment late. */
 #define STARTER_CONNECT_MS 3000
 #define STARTER_UTF_MAX 65535
-#define STARTER_GREETING "Sending Info"
+#define STARTER_REPORT "Sending Info"
 #define STARTER_ANSWER "#Peer Information"
 
 struct starter {
@@ -110,7 +110,7 @@ static int starter_wait(struct starter *s, short events)
 }
 
 /* The reading or the writing half, by `out`. */
-static int starter_move(struct starter *s, uint8_t *bytes, size_t len, bool out)
+static int starter_transfer(struct starter *s, uint8_t *bytes, size_t len, bool out)
 {
 	while (len > 0) {
 		ssize_t n = out ? send(s->fd, bytes, len, MSG_NOSIGNAL) : recv(s->fd, bytes, len, 0);
@@ -188,20 +188,20 @@ static int starter_connect(struct starter *s)
 
 static int starter_report(struct starter *s, int rank, int port)
 {
-	uint8_t report[2 + sizeof(STARTER_GREETING) - 1 + 12] = {0, sizeof(STARTER_GREETING) - 1};
-	uint8_t *numbers = report + 2 + sizeof(STARTER_GREETING) - 1;
+	uint8_t report[2 + sizeof(STARTER_REPORT) - 1 + 12] = {0, sizeof(STARTER_REPORT) - 1};
+	uint8_t *numbers = report + 2 + sizeof(STARTER_REPORT) - 1;
 
-	memcpy(report + 2, STARTER_GREETING, sizeof(STARTER_GREETING) - 1);
+	memcpy(report + 2, STARTER_REPORT, sizeof(STARTER_REPORT) - 1);
 	message_put32(numbers, (uint32_t)port);
 	message_put32(numbers + 4, (uint32_t)port);
 	message_put32(numbers + 8, (uint32_t)rank);
-	return starter_move(s, report, sizeof(report), true);
+	return starter_transfer(s, report, sizeof(report), true);
 }
 
 static int starter_read(struct starter *s, char **text, size_t *len)
 {
 	uint8_t head[2];
-	int err = starter_move(s, head, sizeof(head), false);
+	int err = starter_transfer(s, head, sizeof(head), false);
 
 	if (err)
 		return err;
@@ -209,7 +209,7 @@ static int starter_read(struct starter *s, char **text, size_t *len)
 	*text = malloc(*len + 1);
 	if (!*text)
 		return error_set(-ENOMEM, "no memory for the starter's answer");
-	return starter_move(s, (uint8_t *)*text, *len, false);
+	return starter_transfer(s, (uint8_t *)*text, *len, false);
 }
 
 /* A rank on the starter's machine may have reached it by 127.0.0.1: that leads nowhere from here. */

@@ -6,7 +6,7 @@
  *
  *   rank                                              starter
  *    | UTF "Sending Info", int wport, int rport, int rank |
- *    |--------------------------------------------------->|   until every rank has said so
+ *    |--------------------------------------------------->|   until every rank has reported it
  *    |<---------------------------------------------------|
  *    | UTF "#Peer Information;ip@rport@wport@rank@debug;..."    and it closes
  *

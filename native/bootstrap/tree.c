@@ -156,7 +156,7 @@ void tree_send_text(struct tree *t, int link, enum message_kind kind, int code, 
 int tree_child_of(const struct tree *t, int rank)
 {
 	for (int i = 0; i < t->link_max; i++)
-		if (t->links[i].state == LINK_CHILD && t->links[i].who.rank == rank)
+		if (t->links[i].state == LINK_CHILD && t->links[i].member.rank == rank)
 			return i;
 	return -1;
 }

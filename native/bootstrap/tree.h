@@ -89,7 +89,7 @@ void tree_free(struct tree *t); /* NULL allowed; closes nothing */
 
 /* Begins to meet the others; bounded by timeout_ms. */
 void tree_start(struct tree *t, int64_t now);
-/* JOINED: begins an allgather.  tree_busy() tells when it is over. */
+/* JOINED: begins an allgather.  tree_busy() is false when it is over. */
 int tree_gather(struct tree *t, const void *mine, size_t len, int64_t now);
 /* JOINED, not busy: the result: number, lengths, data (gather.c).  Owned by t until the next tree_gather or tree_watch. */
 const struct frame *tree_gathered(const struct tree *t);
@@ -123,7 +123,7 @@ void tree_on_down(struct tree *t, int link, int err, const char *why, int64_t no
 void tree_on_time(struct tree *t, int64_t now);
 /* When the engine next wants to be called; INT64_MAX: never. */
 int64_t tree_next(const struct tree *t);
-/* No descriptor is left for whoever waits at a listener: the oldest unauthenticated link is closed.  1; 0: it may still be
+/* No descriptor is left for a connection that waits at a listener: the oldest unauthenticated link is closed.  1; 0: it may still be
  * about to speak, wait a moment; -1: there is none. */
 int tree_make_room(struct tree *t, int64_t now);
 

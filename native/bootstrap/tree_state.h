@@ -46,7 +46,7 @@ struct link {
 	bool leader; /* a child that may have children of its own */
 	bool sealed;
 	int64_t deadline;                   /* of the handshake; INT64_MAX: none */
-	struct message_rank who;            /* of the other end */
+	struct message_rank member;            /* of the other end */
 	uint8_t nonce[MESSAGE_NONCE_BYTES]; /* incoming: ours */
 	struct message_address address;     /* of the other end */
 	struct frame *gather;               /* GATHER that has come for this allgather */
@@ -66,7 +66,7 @@ struct seek {
 	int64_t unreachable; /* since when no address of rank 0 has a route; 0: it has */
 	int64_t give_up;     /* orphan: when nobody is asked any more */
 	int pause_ms;
-	bool local_bad; /* whoever holds the name of the local listener is not of this job */
+	bool local_bad; /* the owner of the name of the local listener is not of this job */
 	bool local_bound, attach_bound;
 	int attach_port;
 	bool orphan; /* after the start: the parent is gone */
@@ -80,7 +80,7 @@ enum {
 	RANK_LEFT = 1,
 	RANK_LOST = 2,
 	RANK_GONE = RANK_LEFT | RANK_LOST,
-	RANK_TOLD = 4, /* the event was given, or is not wanted */
+	RANK_REPORTED = 4, /* the event was given, or is not wanted */
 	RANK_SUSPECT = 8,
 	RANK_SEATED = 16, /* rank 0: it has come */
 };
@@ -155,7 +155,7 @@ struct tree {
 	struct loss *losses, *suspects;
 	struct orphan *orphans;
 	int orphan_count, orphan_room;
-	bool finishing; /* LEAVING: children were told to go elsewhere */
+	bool finishing; /* LEAVING: children were sent elsewhere */
 };
 
 static inline bool tree_is_root(const struct tree *t)
@@ -180,11 +180,11 @@ int tree_child_of(const struct tree *t, int rank); /* its link, or -1 */
 void tree_break(struct tree *t, int link);
 
 /* failure.c */
-void tree_who_name(const struct tree *t, const struct message_rank *who, char *out, size_t size);
+void tree_member_name(const struct tree *t, const struct message_rank *member, char *out, size_t size);
 /* The start has failed with the calling thread's error text. */
 void tree_fail(struct tree *t, int code);
-/* The start has failed: `rank` ended.  who: what its connection is known by, or NULL. */
-void tree_fail_lost(struct tree *t, int rank, const struct message_rank *who, const char *why);
+/* The start has failed: `rank` ended.  member: what its connection is known by, or NULL. */
+void tree_fail_lost(struct tree *t, int rank, const struct message_rank *member, const char *why);
 /* The failure is what all are going to report. */
 void failure_verdict(struct tree *t);
 /* FAILED, from either side. */
@@ -214,13 +214,13 @@ int seek_given_up(struct tree *t);
 
 /* meet.c */
 void meet_start(struct tree *t);
-/* Checks whether who may join: 0 or -errno with text. */
+/* Checks whether l->member may join: 0 or -errno with text. */
 int meet_check(struct tree *t, int link);
-/* who of this link has proved itself: what it is answered. */
+/* l->member has proved itself: what it is answered. */
 void meet_accept(struct tree *t, int link, struct message_accepted *a);
 /* This rank has a parent. */
 void meet_attached(struct tree *t);
-void meet_seat(struct tree *t, const struct message_rank *who, int parent);
+void meet_seat(struct tree *t, const struct message_rank *member, int parent);
 void meet_on_frame(struct tree *t, int link, struct frame *frame);
 void meet_flush(struct tree *t);
 void meet_late(struct tree *t);

@@ -49,7 +49,7 @@ int core_reach(struct ibvx *ep, void *out, size_t size)
 		run >>= AGREE_BITS;
 	}
 	core_unlock(ep);
-	return at <= size ? (int)at : error_set(-ENOBUFS, "%d ranks are reached in too many different ways", ep->size);
+	return at <= size ? (int)at : error_set(-ENOBUFS, "%d ranks are reached in too many different combinations of transports", ep->size);
 }
 
 int core_agree(struct ibvx *ep, int rank, const void *reach, size_t bytes)
@@ -111,7 +111,7 @@ struct transport *agree_choose(struct peer *p)
 	}
 	if (both)
 		return ep->transports[__builtin_ctz(both)];
-	error_set(-EHOSTUNREACH, "no transport of \"%s\" reaches rank %d%s: ibvdev-info says what each can do",
+	error_set(-EHOSTUNREACH, "no transport of \"%s\" reaches rank %d%s: ibvdev-info reports what each can do",
 		  settings_text(ep->settings, SETTING_TRANSPORTS), p->rank, mine ? " in both directions" : "");
 	return NULL;
 }

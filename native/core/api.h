@@ -22,7 +22,7 @@ static inline int api_check_open(const struct ibvx *ep)
 	return ep->closing || ep->aborted ? api_not_open(ep) : 0;
 }
 
-/* 0, or -EINVAL with a text that says what the rank is of. */
+/* 0, or -EINVAL with a text that states what the rank is of. */
 static inline int api_check_rank(const struct ibvx *ep, int rank, const char *what)
 {
 	return rank >= 0 && rank < ep->size ? 0 : api_not_rank(ep, rank, what);

@@ -5,7 +5,7 @@
  * background: the progress thread, which continues rendezvous while no thread of the rank polls (PROTOCOL.md section 7).
  *
  * It sleeps on the second word of the doorbell.  That word is armed only while a non-blocking operation needs
- * packets from a peer in order to complete and no thread polls, so programs of blocking calls and of short messages pay nothing.
+ * packets from a peer in order to complete and no thread polls, so programs of blocking calls and of short messages have no cost.
  * Peers wake it for packets that need an answer or belong to a rendezvous, and for room in a ring that was full; never
  * for an eager message.  It pins no memory of the layer above: what arrives for such memory goes to the bounce buffer, what
  * leaves from it waits for a thread of that layer.

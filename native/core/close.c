@@ -105,7 +105,7 @@ static bool close_drained(struct ibvx *ep, void *arg)
 	return true;
 }
 
-static bool close_said_bye(struct ibvx *ep, void *arg)
+static bool close_bye_sent(struct ibvx *ep, void *arg)
 {
 	(void)arg;
 	for (int r = 0; r < ep->size; r++) {
@@ -140,7 +140,7 @@ static int close_drain(struct ibvx *ep)
 			 ep->rank, (long long)settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS), n, text);
 }
 
-static void close_say_bye(struct ibvx *ep)
+static void close_send_bye(struct ibvx *ep)
 {
 	struct waiter w = {.wants_any = true};
 
@@ -152,8 +152,8 @@ static void close_say_bye(struct ibvx *ep)
 		p->pending_bye = true;
 		peer_flush(p);
 	}
-	/* past the first BYE there is no way back: who cannot take it learns from the control tree */
-	if (wait_until(ep, &w, close_said_bye, NULL, CLOSE_BYE_NS) == -ETIMEDOUT)
+	/* past the first BYE there is no way back: a rank that cannot take it learns from the control tree */
+	if (wait_until(ep, &w, close_bye_sent, NULL, CLOSE_BYE_NS) == -ETIMEDOUT)
 		log_info(&ep->log, "some ranks were too busy for a goodbye");
 	for (int i = 0; i < ep->transport_count; i++) {
 		if (ep->transports[i]->ops->leave)
@@ -201,7 +201,7 @@ int ibvx_close(struct ibvx *ep)
 		core_unlock(ep);
 		return rc;
 	}
-	close_say_bye(ep);
+	close_send_bye(ep);
 	core_unlock(ep);
 	if (settings_int(ep->settings, SETTING_COUNTERS))
 		close_print_counters(ep);

@@ -48,7 +48,7 @@ int complete_text(const struct ibvx *ep, const struct request *r)
 	case -EMSGSIZE:
 		return error_set(r->error,
 				 "a message of %zu bytes from rank %d (tag %d, context %d) is longer than the "
-				 "receive buffer of %zu bytes: receive it into a larger buffer (probe tells the size)",
+				 "receive buffer of %zu bytes: receive it into a larger buffer (probe for the size)",
 				 buffer_is_split(&r->buffer) ? r->buffer.bytes[0] : request_total(r), r->peer->rank, r->tag, r->context,
 				 r->buffer.capacity);
 	case -EPROTOTYPE:

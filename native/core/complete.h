@@ -2,7 +2,7 @@
 #ifndef IBVX_CORE_COMPLETE_H
 #define IBVX_CORE_COMPLETE_H
 /*
- * complete: the one door through which requests end, and what their owner is told.
+ * complete: the one function through which requests end, and what their owner gets.
  * The caller holds the core's lock.
  */
 #include "core/core.h"
@@ -32,7 +32,7 @@ static inline void complete_released(struct ibvx *ep, struct request *r)
  * r must be DONE. Returns the operation's error. */
 static inline int complete_consume(struct ibvx *ep, struct request *r, struct ibvx_status *status);
 
-/* Their seldom parts: a transition that is not legal; a request that failed, whose memory moves or is held, or that was given up; the text of an
+/* Their seldom parts: a transition that is not legal; a request that failed, whose memory is pinnable or shared, or that was given up; the text of an
  * error, which it returns. */
 void complete_refused(const struct ibvx *ep, const struct request *r) __attribute__((cold));
 void complete_apart(struct ibvx *ep, struct request *r, int error);

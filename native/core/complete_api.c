@@ -77,7 +77,7 @@ int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, s
 	if (r->state != REQ_DONE) {
 		pin_attend(r, pin);
 		if (buffer_is_pinnable(&r->buffer) && r->buffer.pin)
-			w.moving = r;
+			w.pinned_request = r;
 		r->waiter = &w;
 		rc = wait_until(ep, &w, api_request_done, r, -1);
 		r->waiter = NULL;

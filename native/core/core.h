@@ -34,7 +34,7 @@ struct umsg {
 	uint64_t user;
 	size_t bytes[2];       /* head, body */
 	uint64_t at;           /* bytes that have arrived; rts: the first bytes, if there are no descriptors */
-	size_t cost;           /* of the eager window */
+	size_t cost;           /* of the credit window */
 	uint32_t id;           /* the sender's request, for ACK, CTS, FIN */
 	bool sync;
 	bool rts;              /* a rendezvous */
@@ -46,7 +46,7 @@ struct umsg {
 };
 
 /* What is learned about the long messages of one size class with one peer (cost.h). */
-enum cost_way { COST_RING, COST_GET, COST_UNLEARNED, COST_UNDECIDED = COST_WAY_UNDECIDED };
+enum cost_method { COST_RING, COST_GET, COST_UNLEARNED, COST_UNDECIDED = COST_METHOD_UNDECIDED };
 #define COST_SHIFT_MIN 14u /* the first class begins at 16 KB */
 #define COST_SIZES 11u     /* 16 KB to 16 MB and more */
 #define COST_CLASSES (2 * COST_SIZES) /* of memory that has an address, of pinnable memory */
@@ -59,13 +59,13 @@ struct cost_class {
 	uint8_t in_best, confirmed;
 	bool hint_pending;
 	uint16_t in_interval;
-	uint32_t cost_ns[2];            /* by enum cost_way */
-	uint32_t explored_ns;            /* cost of the best way when the other one was last tried */
+	uint32_t cost_ns[2];            /* by enum cost_method */
+	uint32_t explored_ns;            /* cost of the best method when the other one was last tried */
 };
 
 enum peer_state {
 	PEER_OPEN,
-	PEER_CLOSED, /* said BYE */
+	PEER_CLOSED, /* it sent BYE */
 	PEER_FAILED,
 };
 
@@ -91,24 +91,24 @@ struct peer {
 	/* outgoing (PROTOCOL.md section 1) */
 	struct list controls, sends, streams;
 	struct list busy;      /* in the endpoint's list while something is left to go out */
-	bool pending_emergency;        /* the peer must learn that the debt is smaller now */
+	bool pending_emergency;        /* the peer must learn that its emergency credit is smaller now */
 	bool pending_stalled, pending_bye, sent_bye;
 	bool talked;           /* anything was ever sent to it or came from it */
 	bool streams_first;    /* whose turn it is: streams or sends */
 	int error;            /* an error of reserve(): the next poll fails the peer with it */
 	bool left;             /* it has finished; what it sent may still be on its way (transport_ops.awaits) */
-	bool reported;         /* PEER_FAILED: some operation has told its caller */
+	bool reported;         /* PEER_FAILED: some operation has reported it */
 
-	/* our eager window at the peer */
+	/* our credit window at the peer */
 	int64_t credit, credit_window;
 	int64_t envelope_credit; /* of credit: emergency credit of the peer, for envelopes alone */
 	bool stalled_sent;
 	uint64_t credit_in;    /* all credit ever received, */
-	/* the peer's window here */
+	/* the peer's credit window here */
 	uint64_t freed, emergency; /* emergency: emergency credit given and not yet earned back */
 	uint64_t emergency_repaid; /* of emergency, since the last CREDIT */
 	uint64_t pending_credit;
-	uint64_t credit_out;   /* and ever sent: tells a stale STALLED */
+	uint64_t credit_out;   /* and ever sent: identifies a stale STALLED */
 	bool stalled;          /* the peer holds sends back */
 	int interest;          /* posted receives and probes that name this peer */
 
@@ -122,7 +122,7 @@ struct peer {
 	bool hints_pending;
 	int timed_count;       /* receives from it that are being measured */
 	int64_t long_end_ns;   /* when its last long message was complete, while some are measured */
-	bool no_get;           /* a get, or a window, turned out to be impossible */
+	bool no_get;           /* a get, or a lease, turned out to be impossible */
 	int fail_code;
 	char *why;             /* PEER_FAILED: the text */
 
@@ -139,8 +139,8 @@ struct waiter {
 	bool wants_any;          /* peek: signal at any completion */
 	bool wants_message;      /* probe: signal at any unexpected arrival */
 	bool away;               /* it waits for a lease, not for the doorbell or its signal */
-	bool zero_copy_next;          /* whose turn it is: that of zero-copy sends, not of `moving` */
-	struct request *moving;  /* waits for this one, whose memory it pins (pin.h); else NULL */
+	bool zero_copy_next;          /* whose turn it is: that of zero-copy sends, not of `pinned_request` */
+	struct request *pinned_request; /* waits for this one, whose memory it pins (pin.h); else NULL */
 };
 
 struct ibvx {
@@ -184,7 +184,7 @@ struct ibvx {
 	uint32_t *doorbell;        /* two words (enum transport_doorbell) */
 	uint32_t own_doorbell[TRANSPORT_DOORBELL_WORDS];
 	int64_t spin_ns, yield_ns;
-	int64_t lease_offer_ns, lease_claim_ns; /* how long a window is offered, and left to who has claimed it */
+	int64_t lease_offer_ns, lease_claim_ns; /* how long a lease is offered, and left to the receiver that claimed it */
 	bool oversubscribed;       /* more ranks on this node than processors they may use */
 	uint64_t processors[16];   /* those that the ranks of this node may run on */
 	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */
@@ -202,7 +202,7 @@ struct ibvx {
 	int stalled_peers;         /* peers that hold sends back for want of our credit */
 	uint64_t polls, sleeps, wakes;
 	/* pinnable memory: pins made, the longest, bytes that had to bounce */
-	uint64_t regions, region_longest_ns, bounced_bytes;
+	uint64_t pins, pin_longest_ns, bounced_bytes;
 	struct list wanting;       /* zero-copy sends for which there is room */
 	struct ibvx_pin *dropped; /* zero-copy sends that are done: the next call reports it to their layer */
 };

@@ -15,12 +15,12 @@
 #define COST_INTERVAL_MAX 1024u
 /* Exploration may cost one part in so many. */
 #define COST_SHARE 100u
-/* The other way must be this much faster, in percent, in so many consecutive samples. */
+/* The other method must be this much faster, in percent, in so many consecutive samples. */
 #define COST_HYSTERESIS 94u
 #define COST_CONFIRM 2u
 /* A change of the cost by this much, in percent, asks for an exploration. */
 #define COST_CHANGED 130u
-/* A sample beyond this belongs to another cause than the way. */
+/* A sample beyond this has another cause than the method. */
 #define COST_SAMPLE_MAX_NS 1000000000u
 
 uint32_t cost_clock(void)
@@ -54,11 +54,11 @@ static struct cost_class *cost_table(struct peer *p)
 	return p->costs;
 }
 
-enum cost_way cost_class_choose(struct cost_class *c, bool *timed)
+enum cost_method cost_class_choose(struct cost_class *c, bool *timed)
 {
 	*timed = ++c->sent % COST_TIMED == 0;
 	if (--c->countdown > 0)
-		return (enum cost_way)c->best;
+		return (enum cost_method)c->best;
 	*timed = true;
 	c->countdown = c->interval;
 	/* a receiver that never measures (its receives are late) is explored less and less */
@@ -67,7 +67,7 @@ enum cost_way cost_class_choose(struct cost_class *c, bool *timed)
 	return c->best == COST_RING ? COST_GET : COST_RING;
 }
 
-enum cost_way cost_choose(struct request *r)
+enum cost_method cost_choose(struct request *r)
 {
 	struct peer *p = r->peer;
 	const struct transport_ops *ops = p->transport->ops;
@@ -87,22 +87,22 @@ enum cost_way cost_choose(struct request *r)
 	return cost_class_choose(c + cost_class_of(r, total), &r->timed);
 }
 
-void cost_class_hint(struct cost_class *c, enum cost_way way, unsigned interval)
+void cost_class_hint(struct cost_class *c, enum cost_method method, unsigned interval)
 {
-	c->best = (uint8_t)way;
+	c->best = (uint8_t)method;
 	c->interval = (uint16_t)interval;
 	if (c->countdown > interval || interval > COST_INTERVAL_MIN)
 		c->countdown = (uint16_t)interval;
 }
 
-bool cost_on_hint(struct peer *p, uint32_t size_class, uint32_t way, uint64_t interval)
+bool cost_on_hint(struct peer *p, uint32_t size_class, uint32_t method, uint64_t interval)
 {
 	struct cost_class *c = cost_table(p);
 
-	if (size_class >= COST_CLASSES || (way != COST_RING && way != COST_GET) || interval == 0 || interval > COST_INTERVAL_MAX)
+	if (size_class >= COST_CLASSES || (method != COST_RING && method != COST_GET) || interval == 0 || interval > COST_INTERVAL_MAX)
 		return false;
 	if (c)
-		cost_class_hint(c + size_class, (enum cost_way)way, (unsigned)interval);
+		cost_class_hint(c + size_class, (enum cost_method)method, (unsigned)interval);
 	return true;
 }
 
@@ -124,8 +124,8 @@ void cost_forget(struct request *r)
 	r->timed = false;
 }
 
-/* How many messages are to pass until the slower way is tried again. */
-static unsigned cost_interval(const struct cost_class *c, enum cost_way other)
+/* How many messages are to pass until the slower method is tried again. */
+static unsigned cost_interval(const struct cost_class *c, enum cost_method other)
 {
 	uint64_t best = c->cost_ns[c->in_best], slow = c->cost_ns[other];
 	uint64_t interval = slow <= best ? 0 : (slow - best) * COST_SHARE / (best ? best : 1);
@@ -141,10 +141,10 @@ static void cost_hint(struct cost_class *c, unsigned interval)
 	c->hint_pending = true;
 }
 
-/* Both ways have been measured: is the other one better, and how soon is it to be tried again? */
-static void cost_compare(struct cost_class *c, enum cost_way sampled)
+/* Both methods have been measured: is the other one better, and how soon is it to be tried again? */
+static void cost_compare(struct cost_class *c, enum cost_method sampled)
 {
-	enum cost_way other = c->in_best == COST_RING ? COST_GET : COST_RING;
+	enum cost_method other = c->in_best == COST_RING ? COST_GET : COST_RING;
 	uint64_t best_ns = c->cost_ns[c->in_best];
 	unsigned interval;
 
@@ -168,25 +168,25 @@ static void cost_compare(struct cost_class *c, enum cost_way sampled)
 	} else if (c->explored_ns && (best_ns * 100 > (uint64_t)c->explored_ns * COST_CHANGED ||
 				      best_ns * COST_CHANGED < (uint64_t)c->explored_ns * 100)) {
 		c->explored_ns = (uint32_t)best_ns;
-		cost_hint(c, 1); /* the machine has changed: try the other way at once */
+		cost_hint(c, 1); /* the machine has changed: try the other method at once */
 	}
 }
 
-void cost_class_learn(struct cost_class *c, enum cost_way way, uint64_t sample)
+void cost_class_learn(struct cost_class *c, enum cost_method method, uint64_t sample)
 {
-	uint64_t old = c->cost_ns[way];
+	uint64_t old = c->cost_ns[method];
 
 	if (old == 0)
 		old = sample;
 	else if (sample > 2 * old) /* preempted, perhaps */
 		sample = 2 * old;
-	old = way == c->in_best ? (7 * old + sample) / 8 : (old + sample) / 2;
-	c->cost_ns[way] = (uint32_t)(old ? old : 1);
+	old = method == c->in_best ? (7 * old + sample) / 8 : (old + sample) / 2;
+	c->cost_ns[method] = (uint32_t)(old ? old : 1);
 	if (c->cost_ns[COST_RING] && c->cost_ns[COST_GET])
-		cost_compare(c, way);
+		cost_compare(c, method);
 }
 
-static void cost_sample(struct request *r, enum cost_way way, int64_t ns)
+static void cost_sample(struct request *r, enum cost_method method, int64_t ns)
 {
 	struct peer *p = r->peer;
 	size_t total = request_total(r);
@@ -197,14 +197,14 @@ static void cost_sample(struct request *r, enum cost_way way, int64_t ns)
 		return;
 	c += k;
 	/* as if it had the smallest size of its class */
-	cost_class_learn(c, way, (uint64_t)ns * ((size_t)1 << (COST_SHIFT_MIN + k % COST_SIZES)) / total);
+	cost_class_learn(c, method, (uint64_t)ns * ((size_t)1 << (COST_SHIFT_MIN + k % COST_SIZES)) / total);
 	if (c->hint_pending) {
 		p->hints_pending = true;
 		peer_busy(p);
 	}
 }
 
-void cost_end(struct request *r, enum cost_way way)
+void cost_end(struct request *r, enum cost_method method)
 {
 	struct peer *p = r->peer;
 	int64_t now_ns, begin_ns;
@@ -216,7 +216,7 @@ void cost_end(struct request *r, enum cost_way way)
 		/* not the time in which it waited for an earlier message of this peer */
 		begin_ns = p->long_end_ns > r->start_ns ? p->long_end_ns : r->start_ns;
 		cost_forget(r);
-		cost_sample(r, way, now_ns - begin_ns);
+		cost_sample(r, method, now_ns - begin_ns);
 	}
 	p->long_end_ns = now_ns;
 }

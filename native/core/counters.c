@@ -31,8 +31,8 @@ static void counters_endpoint(const struct ibvx *ep, struct counters_out *o)
 	counters_add(o, "match_steps", steps);
 	counters_add(o, "unexpected_now", ep->unexpected_count);
 	counters_add(o, "requests_now", ep->requests.live_count);
-	counters_add(o, "pins", ep->regions);
-	counters_add(o, "pin_longest_ns", ep->region_longest_ns);
+	counters_add(o, "pins", ep->pins);
+	counters_add(o, "pin_longest_ns", ep->pin_longest_ns);
 	counters_add(o, "bounced_bytes", ep->bounced_bytes);
 	counters_add(o, "open_peers", (uint64_t)ep->open_peers);
 }

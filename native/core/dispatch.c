@@ -68,7 +68,7 @@ void dispatch_packet(void *core, int rank, const struct wire_hdr *hdr, const voi
 		return;
 	case WIRE_HINT:
 		if (!cost_on_hint(p, hdr->ctl.id, hdr->ctl.from, hdr->ctl.value))
-			peer_broken(p, "a hint of class %u, way %u, interval %llu", hdr->ctl.id, hdr->ctl.from,
+			peer_broken(p, "a hint of class %u, method %u, interval %llu", hdr->ctl.id, hdr->ctl.from,
 				    (unsigned long long)hdr->ctl.value);
 		return;
 	case WIRE_STALLED:

@@ -56,7 +56,7 @@ int eager_try(struct peer *p, const struct ibvx_sbuf *buf, int tag, int context)
 	if (rc < 0) {
 		if (rc != -EAGAIN)
 			peer_set_error(p, rc);
-		return 0; /* the general way waits for room, or for the end of the peer */
+		return 0; /* the general function waits for room, or for the end of the peer */
 	}
 	p->talked = true;
 	p->credit -= (int64_t)flow_cost(total);

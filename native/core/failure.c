@@ -30,7 +30,7 @@ static bool peer_concerns(const struct peer *p, const struct request *r, int cod
 	return r->peer == p;
 }
 
-/* Every request that the end of p ends, through the same door as success. */
+/* Every request that the end of p ends, through the same function as success. */
 static void peer_end_requests(struct peer *p, int code)
 {
 	struct ibvx *ep = p->ep;
@@ -101,7 +101,7 @@ void peer_left(struct peer *p)
 	const struct transport *t = p->transport;
 
 	p->left = true;
-	/* the control tree is another way than that of the messages, and may be faster */
+	/* the control tree is another path than that of the messages, and may be faster */
 	if (p->state != PEER_OPEN || !t || !t->ops->awaits || !t->ops->awaits(t, p->rank))
 		peer_on_bye(p);
 }
@@ -134,7 +134,7 @@ void peer_fail(struct peer *p, int code, const char *why)
 		peer_blame(p);
 	peer_gone(p, PEER_FAILED);
 	p->transport->ops->forget(p->transport, p->rank);
-	/* the end of a process shows in the control tree by itself, a dead link does not: who only waits has to be told */
+	/* the end of a process shows in the control tree by itself, a dead link does not: a rank that only waits must be notified */
 	if (ep->fault_job && code != -ECONNRESET && ep->bootstrap)
 		bootstrap_report_lost(ep->bootstrap, p->rank, why);
 	peer_end_requests(p, code);

@@ -21,13 +21,13 @@ void flow_return(struct peer *p)
 
 void flow_emergency(struct peer *p)
 {
-	uint64_t grant;
+	uint64_t more;
 
 	if (!p->stalled || p->state != PEER_OPEN)
 		return;
-	grant = FLOW_EMERGENCY + p->emergency;
-	p->emergency += grant;
-	p->freed += grant;
+	more = FLOW_EMERGENCY + p->emergency;
+	p->emergency += more;
+	p->freed += more;
 	p->emergencies++;
 	flow_return(p);
 }
@@ -54,11 +54,11 @@ void flow_on_stalled(struct peer *p, uint64_t credit_seen)
 		flow_emergency(p);
 }
 
-bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t granted)
+bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t emergency)
 {
-	if (bytes > INT64_MAX / 2 || granted > INT64_MAX / 2 || p->credit > INT64_MAX / 2)
+	if (bytes > INT64_MAX / 2 || emergency > INT64_MAX / 2 || p->credit > INT64_MAX / 2)
 		return false;
-	p->envelope_credit = (int64_t)granted;
+	p->envelope_credit = (int64_t)emergency;
 	p->credit += (int64_t)bytes;
 	p->credit_in += bytes;
 	p->stalled_sent = false;

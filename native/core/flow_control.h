@@ -2,7 +2,7 @@
 #ifndef IBVX_CORE_FLOW_CONTROL_H
 #define IBVX_CORE_FLOW_CONTROL_H
 /*
- * flow: the eager window, which bounds what a peer can make this rank store
+ * flow_control: the credit window, which bounds what a peer can make this rank store
  * (PROTOCOL.md section 4).  The caller holds the core's lock.
  */
 #include "core/core.h"
@@ -28,10 +28,10 @@ static inline bool flow_allows_envelope(const struct peer *p)
 	return p->credit >= (int64_t)FLOW_ENVELOPE;
 }
 
-/* Largest eager message that a window of this size can carry. */
-static inline size_t flow_eager_max(size_t window)
+/* Largest eager message that a credit window of this size can carry. */
+static inline size_t flow_eager_max(size_t credit_window)
 {
-	return window / 2 - FLOW_ENVELOPE;
+	return credit_window / 2 - FLOW_ENVELOPE;
 }
 
 /* What was freed goes back to the peer. */
@@ -45,7 +45,7 @@ static inline void flow_release(struct peer *p, size_t cost)
 	p->emergency -= repaid;
 	p->emergency_repaid += repaid;
 	p->freed += cost - repaid;
-	/* a stalled peer waits for any little, the others for a worthwhile sum; what repays a grant gives no
+	/* a stalled peer waits for any little, the others for a worthwhile sum; what repays emergency credit gives no
 	 * credit, but lets the peer use for payload what it kept for envelopes */
 	if (p->freed + p->emergency_repaid >= p->ep->credit_window / 4 || (p->stalled && p->freed >= FLOW_ENVELOPE))
 		flow_return(p);
@@ -53,10 +53,10 @@ static inline void flow_release(struct peer *p, size_t cost)
 
 /* The one place where p->stalled changes. */
 void flow_stalled(struct peer *p, bool stalled);
-/* The peer says that it holds sends back, having seen so much credit in all. */
+/* The peer reports that it holds sends back, having seen so much credit in all. */
 void flow_on_stalled(struct peer *p, uint64_t credit_seen);
-/* The peer gave credit; `granted` of all that we have is for envelopes alone. false: nonsense. */
-bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t granted);
+/* The peer gave credit; `emergency` of all that we have is for envelopes alone. false: nonsense. */
+bool flow_on_credit(struct peer *p, uint64_t bytes, uint64_t emergency);
 /* A receive or probe that may be meant for the peer found nothing: if the peer is
  * stalled, let more of its envelopes come. */
 void flow_emergency(struct peer *p);

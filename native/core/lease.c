@@ -20,7 +20,7 @@ static const struct transport_lease *lease_ops(const struct peer *p)
 	return p->transport->ops->lease;
 }
 
-bool lease_pays(const struct peer *p, size_t bytes)
+bool lease_is_worthwhile(const struct peer *p, size_t bytes)
 {
 	return p->transport->ops->prefers_get(p->transport, p->rank, bytes);
 }
@@ -30,7 +30,7 @@ bool lease_possible(const struct request *r)
 	const struct peer *p = r->peer;
 
 	return pin_is_attended(r) && lease_ops(p) && !p->no_get && !p->ep->oversubscribed &&
-	       lease_pays(p, request_total(r));
+	       lease_is_worthwhile(p, request_total(r));
 }
 
 /* Waits without the lock until the lease is closed.  What end() returned last. */
@@ -139,7 +139,7 @@ int64_t lease_pull(struct ibvx *ep, struct request *r, char *at)
 		return (int64_t)bytes;
 	}
 	if (rc < 0) {
-		log_info(&ep->log, "a leased segment of rank %d could not be read (%s): the message goes another way",
+		log_info(&ep->log, "a leased segment of rank %d could not be read (%s): the message uses another scheme",
 			 p->rank, error_text());
 		p->no_get = p->no_get || rc == -EPERM || rc == -ENOSYS;
 		return rc;

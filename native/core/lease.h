@@ -24,7 +24,7 @@
  * the library for r. */
 bool lease_possible(const struct request *r);
 /* Is a lease worth while for a message, or the rest of one, of this size? */
-bool lease_pays(const struct peer *p, size_t bytes);
+bool lease_is_worthwhile(const struct peer *p, size_t bytes);
 
 /* Sender; r, in state STREAMING, is pinned at `at`: leases the next segment and waits, with the lock
  * released, until it is settled or revoked.  The bytes that the receiver has copied; 0: nothing was
@@ -34,7 +34,7 @@ int64_t lease_push(struct ibvx *ep, struct request *r, const char *at);
 
 /* Receiver: the sender leases the next `bytes` bytes of r. */
 void lease_note(struct request *r, const void *desc, size_t bytes);
-/* Receiver: the bytes of the noted segment have arrived in another way. */
+/* Receiver: the bytes of the noted segment have arrived by another scheme. */
 void lease_forget(struct request *r);
 /* Receiver; r is pinned at `at`: claims and copies the noted segment, with the lock released.  The
  * bytes copied; 0: there was none; a negative errno: they do not count. */

@@ -9,7 +9,7 @@
 /* The settings that a configuration asks for, conf file aside. 0 or -errno with text. */
 int life_settings(struct settings **out, const struct ibvx_config *cfg);
 
-/* Says goodbye over the control tree. Lock held. */
+/* Announces the end over the control tree. Lock held. */
 void life_leave(struct ibvx *ep);
 
 /* Frees the endpoint and what ibvx_open made for it. No lock, no other thread inside. */

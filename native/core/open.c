@@ -25,11 +25,11 @@
 #define OPEN_ADDRESS_MAX 4096u
 #define OPEN_PROCESSORS_MAX 1024
 
-/* What every rank says about itself; the transports' blobs follow, each with its name. */
+/* What every rank publishes about itself; the transports' blobs follow, each with its name. */
 struct open_address {
 	uint32_t wire_version;
 	uint32_t byte_order; /* 0x01020304 as this host writes it */
-	uint64_t window;
+	uint64_t credit_window;
 	uint32_t transport_count;
 	uint32_t pad;
 	uint64_t processors[OPEN_PROCESSORS_MAX / 64]; /* those that this rank may run on */
@@ -191,7 +191,7 @@ int core_address(struct ibvx *ep, void *out, size_t size)
 {
 	struct open_address head = {.wire_version = WIRE_VERSION,
 				    .byte_order = 0x01020304,
-				    .window = ep->credit_window,
+				    .credit_window = ep->credit_window,
 				    .transport_count = (uint32_t)ep->transport_count};
 	unsigned char blob[OPEN_ADDRESS_MAX];
 	size_t at = sizeof(head);
@@ -275,16 +275,16 @@ static int open_check_peer(struct ibvx *ep, int rank, const struct core_peer_inf
 				 "rank %d speaks protocol version %u (byte order %#x), this rank %u: "
 				 "install the same ibvdev everywhere",
 				 rank, a.wire_version, a.byte_order, WIRE_VERSION);
-	if (a.window < 4 * FLOW_ENVELOPE || a.window > INT64_MAX / 4)
+	if (a.credit_window < 4 * FLOW_ENVELOPE || a.credit_window > INT64_MAX / 4)
 		return error_set(-EPROTO, "rank %d has an eager_window of %llu bytes", rank,
-				 (unsigned long long)a.window);
+				 (unsigned long long)a.credit_window);
 	p->same_node = info->same_node || rank == ep->rank;
 	open_note_order(p, info);
 	for (int i = 0; p->same_node && i < OPEN_PROCESSORS_MAX / 64; i++)
 		ep->processors[i] |= a.processors[i];
-	p->credit_window = (int64_t)a.window;
+	p->credit_window = (int64_t)a.credit_window;
 	p->credit = p->credit_window;
-	p->eager_max = flow_eager_max((size_t)a.window);
+	p->eager_max = flow_eager_max((size_t)a.credit_window);
 	if (p->eager_max > ep->psl)
 		p->eager_max = ep->psl;
 	else if (p->eager_max < ep->psl)

@@ -84,7 +84,7 @@ static int peer_emit_control(struct request *r, enum wire_kind kind)
 	return peer_bare(r->peer, kind, &(struct wire_ctl){.id = r->remote, .from = request_wire_id(r)});
 }
 
-/* Credit says how much of it is a grant: that part carries envelopes only. */
+/* Credit reports how much of it is emergency credit: that part carries envelopes only. */
 static int peer_credit(struct peer *p)
 {
 	struct transport_slot slot;
@@ -179,7 +179,7 @@ static int peer_flush_sends(struct peer *p, int *sent)
 }
 
 /* PIN_ABSENT: all that are left wait for their owners. Of zero-copy streams only the first is served: so they come one after
- * the other, and who waits for the first can take it where it belongs. */
+ * the other, and a thread that waits for the first can take it where it belongs. */
 static int peer_flush_streams(struct peer *p, int *sent)
 {
 	const struct request *absent = NULL; /* the first of those that do, since one went on */

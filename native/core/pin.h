@@ -2,7 +2,7 @@
 #ifndef IBVX_CORE_PIN_H
 #define IBVX_CORE_PIN_H
 /*
- * pin: requests whose buffer is pinnable memory (buffer.h, ibvx_pin.h; PROTOCOL.md section 10): who pins
+ * pin: requests whose buffer is pinnable memory (buffer.h, ibvx_pin.h; PROTOCOL.md section 10): which thread pins
  * it, and how that thread is called.
  *
  * Such memory has an address only while its owner has pinned it *and* holds the core's lock.  The owner is

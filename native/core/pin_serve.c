@@ -13,7 +13,7 @@
 #include "core/send.h"
 #include "core/waiter.h"
 
-/* Most bytes that one pin moves through a ring: what a ring holds by default, a copy of some ten
+/* Most bytes that one pin transfers through a ring: what a ring holds by default, a copy of some ten
  * microseconds. */
 #define PIN_BYTES (256u << 10)
 /* Packets that one pin takes in of each peer, at most. */
@@ -21,7 +21,7 @@
 /* Pins that a call which does not wait makes for zero-copy sends. */
 #define PIN_SERVE_MAX 4
 
-/* Sends from r's memory, which is in reach, as much as one region may. */
+/* Sends from r's memory, which is pinned, as much as one pin may. */
 static void pin_push(struct request *r)
 {
 	struct peer *p = r->peer;
@@ -56,9 +56,9 @@ static void pin_pull(struct ibvx *ep, struct request *r)
 
 void pin_count(struct ibvx *ep, int64_t ns)
 {
-	ep->regions++;
-	if ((uint64_t)ns > ep->region_longest_ns)
-		ep->region_longest_ns = (uint64_t)ns;
+	ep->pins++;
+	if ((uint64_t)ns > ep->pin_longest_ns)
+		ep->pin_longest_ns = (uint64_t)ns;
 }
 
 bool pin_serve(struct ibvx *ep, struct request *r)
@@ -76,7 +76,7 @@ bool pin_serve(struct ibvx *ep, struct request *r)
 	at = pin->enter(pin);
 	begin_ns = clock_now_ns();
 	core_lock(ep);
-	if (at) { /* else the turn is an ordinary one: what has come is staged, what is to go calls again if there is room */
+	if (at) { /* else the turn is an ordinary one: what has come is bounced, what is to go calls again if there is room */
 		leased = r->kind == REQ_SEND ? rendezvous_push(ep, r, at) : rendezvous_pull(ep, r, at);
 		if (!leased) {
 			buffer_set_address(&r->buffer, at);
@@ -129,7 +129,7 @@ void pin_serve_zero_copy_now(struct ibvx *ep)
 
 bool pin_turn(struct ibvx *ep, struct waiter *w)
 {
-	struct request *r = w->moving, *zero_copy = NULL;
+	struct request *r = w->pinned_request, *zero_copy = NULL;
 
 	if (r && (r->state == REQ_DONE || r->served || !(r->buffer.pin->wanted || (r->kind == REQ_RECV && core_ready(ep)))))
 		r = NULL;

@@ -2,12 +2,12 @@
 #ifndef IBVX_CORE_PIN_SERVE_H
 #define IBVX_CORE_PIN_SERVE_H
 /*
- * pin_serve: a thread of the embedding layer pins the memory of a request and moves a piece of it
+ * pin_serve: a thread of the embedding layer pins the memory of a request and transfers a piece of it
  * (PROTOCOL.md section 10).  The caller holds the core's lock, which is released meanwhile.
  */
 #include "core/core.h"
 
-/* Pins the memory of r, moves a piece, unpins it.  False: it could not be pinned now. */
+/* Pins the memory of r, transfers a piece, unpins it.  False: it could not be pinned now. */
 bool pin_serve(struct ibvx *ep, struct request *r);
 
 /* Serves zero-copy sends for which there is room, for a call that does not wait. */

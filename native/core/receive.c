@@ -96,7 +96,7 @@ void receive_discard(struct ibvx *ep, struct umsg *u)
 {
 	struct request *r = request_get(&ep->requests, REQ_RECV, REQ_POSTED);
 
-	if (!r) { /* its sender is told if there is room just now */
+	if (!r) { /* its sender is notified if there is room now */
 		if (u->rts || u->sync)
 			peer_control(u->peer, u->rts ? WIRE_FIN : WIRE_ACK, u->id, 0, 0);
 		if (u->peer->inflow_umsg == u)

@@ -13,7 +13,7 @@
 #include "core/packet.h"
 #include "core/peer.h"
 
-/* The way that r took, if it is the one that its sender offered. */
+/* The method that carried r, if it is the one that its sender offered. */
 static void received_timed(struct request *r)
 {
 	if (r->scheme == RNDV_GET || r->scheme == RNDV_LEASED_GET)
@@ -66,7 +66,7 @@ static int cts_emit(struct request *r)
 	return 0;
 }
 
-/* Asks the sender to move r by the scheme that r names. */
+/* Asks the sender to transfer r by the scheme that r names. */
 static int cts_send(struct request *r)
 {
 	request_set_state(r, REQ_FILLING);
@@ -331,7 +331,7 @@ void rendezvous_on_get(void *core, int rank, uint64_t cookie, int err)
 		complete_request(ep, r, 0);
 		return;
 	}
-	log_info(&ep->log, "a get from rank %d failed (%s): the message goes another way", rank, strerror(-err));
+	log_info(&ep->log, "a get from rank %d failed (%s): the message uses another scheme", rank, strerror(-err));
 	if (err == -EPERM || err == -ENOSYS)
 		p->no_get = true;
 	rendezvous_start(r, RNDV_PUT, &(struct rndv_offer){.rest = NULL});

@@ -2,7 +2,7 @@
 #ifndef IBVX_CORE_RENDEZVOUS_H
 #define IBVX_CORE_RENDEZVOUS_H
 /*
- * rendezvous: messages that are announced (RTS) and moved after they have matched, by one scheme of
+ * rendezvous: messages that are announced (RTS) and transferred after they have matched, by one scheme of
  * a table (PROTOCOL.md section 3).  The caller holds the core's lock.
  */
 #include "core/core.h"
@@ -32,8 +32,8 @@ extern const struct rndv_row rndv_table[RNDV_SCHEME_COUNT];
 
 /* Sender: sends the RTS of r.  As request.emit. */
 int rendezvous_announce(struct request *r);
-/* Sender; r is pinned at `at`: moves a piece of it by the scheme that the receiver chose, with the
- * lock released in between.  False: not this way, push it through the ring. */
+/* Sender; r is pinned at `at`: transfers a piece of it by the scheme that the receiver chose, with the
+ * lock released in between.  False: not by this scheme, push it through the ring. */
 bool rendezvous_push(struct ibvx *ep, struct request *r, const char *at);
 /* Sender: the next DATA packet of r.  As request.emit. */
 int rendezvous_stream(struct request *r);
@@ -44,7 +44,7 @@ void rendezvous_receive(struct ibvx *ep, struct request *r, int error, const str
  * False: there was none. */
 bool rendezvous_pull(struct ibvx *ep, struct request *r, char *at);
 
-/* Either side: r ends early.  0, or -EINPROGRESS: an adapter may still reach its memory, and what r->error says becomes of it
+/* Either side: r ends early.  0, or -EINPROGRESS: an adapter may still reach its memory, and r->error describes what becomes of it
  * when rendezvous_on_cancelled() has come. */
 int rendezvous_abort(struct request *r);
 

@@ -9,7 +9,7 @@
  *             QUEUED, PUSHING --(synchronous)--> WAIT_ACK -------> DONE
  *             QUEUED --(RTS out)--> WAIT_CTS --(FIN)-------------> DONE
  *                                   WAIT_CTS -> STREAMING -------> DONE
- *                                               STREAMING --(a window failed)--> WAIT_CTS
+ *                                               STREAMING --(a lease failed)--> WAIT_CTS
  *                                   WAIT_CTS -> PUTTING ---------> DONE
  *                                               PUTTING --(impossible)--> STREAMING
  *   receive:  POSTED --(eager, truncated, cancelled)-------------> DONE
@@ -55,9 +55,9 @@ enum req_state {
 	REQ_STATE_COUNT
 };
 
-#define COST_WAY_UNDECIDED 3 /* enum cost_way */
+#define COST_METHOD_UNDECIDED 3 /* enum cost_method */
 
-/* How a rendezvous moves its bytes: rendezvous.h has the table, in this order. */
+/* How a rendezvous transfers its bytes: rendezvous.h has the table, in this order. */
 enum rndv_scheme { RNDV_GET, RNDV_LEASED_GET, RNDV_PUT, RNDV_PIPELINE, RNDV_SCHEME_COUNT };
 
 enum req_kind { REQ_SEND, REQ_RECV, REQ_PROBED };
@@ -75,9 +75,9 @@ struct request {
 	bool blocking;     /* not shown to peek, consumed by the call that made it */
 	bool detached;     /* given up by its owner: free it when done */
 	bool background;   /* counted in background_count: the progress thread continues it */
-	bool consumed;     /* the owner has its status, but a control packet is still owed */
+	bool consumed;     /* the owner has its status, but a control packet is still pending */
 	bool rkey_packed;  /* the peer may have access to the memory: release the rkey */
-	uint8_t way;       /* send: enum cost_way */
+	uint8_t method;    /* send: enum cost_method */
 	bool offered_get;  /* receive: the RTS offered a get or a lease */
 	bool timed;        /* send: the receiver is to measure it; receive: is being measured (cost.h) */
 	uint8_t scheme;    /* enum rndv_scheme, once a rendezvous has matched */
@@ -89,7 +89,7 @@ struct request {
 	struct peer *peer; /* send: destination; receive: once matched, the sender */
 	struct waiter *waiter;
 	struct buffer buffer;
-	uint64_t at;       /* bytes moved so far */
+	uint64_t at;       /* bytes transferred so far */
 	int64_t start_ns;  /* receive: when the sender started it, if timed */
 	uint64_t user;
 	uint64_t want, want_mask; /* receive: bits of the user word that must be equal */
@@ -147,7 +147,7 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->rkey_packed = false;
 	r->background = false;
 	r->scheme = 0;
-	r->way = COST_WAY_UNDECIDED;
+	r->method = COST_METHOD_UNDECIDED;
 	r->timed = false;
 	r->offered_get = false;
 	r->served = false;

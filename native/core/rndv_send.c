@@ -14,7 +14,7 @@
 /* Is a leased get to be offered? */
 static bool announce_leases(const struct request *r)
 {
-	return r->way != COST_RING && lease_possible(r);
+	return r->method != COST_RING && lease_possible(r);
 }
 
 /* How many of the first bytes the RTS carries, so that the receiver has work until its CTS has
@@ -27,7 +27,7 @@ static size_t announce_first_bytes(const struct request *r)
 	size_t total = request_total(r);
 	size_t first = packet_piece_bytes(p, total) - sizeof(struct wire_long);
 
-	if (first >= total || (buffer_is_pinnable(&r->buffer) && !pin_is_attended(r)) || announce_leases(r) || r->way == COST_GET ||
+	if (first >= total || (buffer_is_pinnable(&r->buffer) && !pin_is_attended(r)) || announce_leases(r) || r->method == COST_GET ||
 	    !flow_allows_eager(p, first) || (ops->prefers_put && ops->prefers_put(p->transport, p->rank, total)))
 		return 0;
 	return first;
@@ -41,7 +41,7 @@ static int announce_rkey(struct request *r, void *rkey)
 	void *base[2];
 	int bytes = 0;
 
-	if (ops->pack_rkey && request_total(r) > 0 && r->way != COST_RING && buffer_rma_source(&r->buffer, base))
+	if (ops->pack_rkey && request_total(r) > 0 && r->method != COST_RING && buffer_rma_source(&r->buffer, base))
 		bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_GET, (const void **)base,
 				       r->buffer.bytes, rkey);
 	r->rkey_packed = bytes > 0 || bytes == -EAGAIN;
@@ -86,7 +86,7 @@ int rendezvous_announce(struct request *r)
 }
 
 /* All of r as far as r->at has left: that may have been everything. */
-static void stream_moved(struct request *r)
+static void stream_advanced(struct request *r)
 {
 	if (r->at < request_total(r))
 		return;
@@ -100,7 +100,7 @@ int rendezvous_stream(struct request *r)
 	int rc = packet_send_piece(r, WIRE_DATA);
 
 	if (rc == 0)
-		stream_moved(r);
+		stream_advanced(r);
 	return rc;
 }
 
@@ -118,14 +118,14 @@ bool rendezvous_push(struct ibvx *ep, struct request *r, const char *at)
 	int64_t rc;
 
 	if (r->state != REQ_STREAMING || r->scheme != RNDV_LEASED_GET || p->state != PEER_OPEN || p->error ||
-	    !lease_pays(p, request_total(r) - r->at))
+	    !lease_is_worthwhile(p, request_total(r) - r->at))
 		return false;
 	rc = lease_push(ep, r, at);
 	if (rc == 0)
 		return false;
 	if (r->state == REQ_STREAMING && rc > 0) {
 		r->at += (uint64_t)rc;
-		stream_moved(r);
+		stream_advanced(r);
 		return true;
 	}
 	/* else another thread has taken in the CTS that follows a refusal */

@@ -18,9 +18,9 @@ int send_emit(struct request *r)
 	p->talked = true;
 	if (r->state == REQ_PUSHING)
 		return eager_emit_more(r);
-	if (r->way == COST_UNDECIDED)
-		r->way = (uint8_t)cost_choose(r);
-	if (total <= p->eager_max && r->way != COST_GET && flow_allows_eager(p, total))
+	if (r->method == COST_UNDECIDED)
+		r->method = (uint8_t)cost_choose(r);
+	if (total <= p->eager_max && r->method != COST_GET && flow_allows_eager(p, total))
 		return total <= packet_piece_bytes(p, total) ? eager_emit(r) : eager_emit_first(r);
 	if (!flow_allows_envelope(p))
 		return -ENOBUFS;

@@ -76,7 +76,7 @@ static inline struct request *api_new_send(struct ibvx *ep, const struct ibvx_sb
 	return r;
 }
 
-/* The general way of a blocking send. */
+/* The general path of a blocking send. */
 static int api_send_request(struct ibvx *ep, const struct ibvx_sbuf *buf, struct ibvx_pin *pin, int dest, int tag,
 			    int context, bool sync)
 {
@@ -148,7 +148,7 @@ int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, in
 }
 
 /* What keeps the message of a non-blocking send until it has left. */
-struct api_keep {
+struct api_source {
 	struct ibvx_pin *pin; /* zero-copy send: the layer does, until it is dropped */
 	void *copy;           /* the library, in this block of malloc(): NULL once it is taken over */
 	bool brief;           /* the library copies what cannot leave at once */
@@ -193,25 +193,25 @@ static inline int api_start_send(struct ibvx *ep, struct request *r, const struc
 	return 0;
 }
 
-static int api_start_kept(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf, struct api_keep *keep)
+static int api_start_sourced(struct ibvx *ep, struct request *r, const struct ibvx_sbuf *buf, struct api_source *source)
 {
-	if (keep->pin) {
-		buffer_set_pinnable(&r->buffer, keep->pin);
+	if (source->pin) {
+		buffer_set_pinnable(&r->buffer, source->pin);
 		api_start_zero_copy(ep, r);
 		return 0;
 	}
-	if (keep->copy) {
-		buffer_adopt_copy(&r->buffer, keep->copy);
-		keep->copy = NULL;
+	if (source->copy) {
+		buffer_adopt_copy(&r->buffer, source->copy);
+		source->copy = NULL;
 	}
-	return api_start_send(ep, r, buf, keep->brief);
+	return api_start_send(ep, r, buf, source->brief);
 }
 
-/* keep == NULL: the caller does.  Specialised for that. */
+/* source == NULL: the caller does.  Specialised for that. */
 static inline __attribute__((always_inline)) int api_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag,
-							   int context, bool sync, struct api_keep *keep, ibvx_req *req)
+							   int context, bool sync, struct api_source *source, ibvx_req *req)
 {
-	int rc = keep && keep->pin ? api_check_rank(ep, dest, "destination") : api_check_send(ep, buf, dest);
+	int rc = source && source->pin ? api_check_rank(ep, dest, "destination") : api_check_send(ep, buf, dest);
 	struct request *r = NULL;
 
 	*req = IBVX_REQ_NULL;
@@ -225,13 +225,13 @@ static inline __attribute__((always_inline)) int api_isend(struct ibvx *ep, cons
 	}
 	if (rc == 0) {
 		*req = request_handle(r);
-		rc = keep ? api_start_kept(ep, r, buf, keep) : api_start_send(ep, r, buf, false);
+		rc = source ? api_start_sourced(ep, r, buf, source) : api_start_send(ep, r, buf, false);
 		if (rc)
 			*req = IBVX_REQ_NULL;
-		else if (!keep || !keep->pin)
+		else if (!source || !source->pin)
 			background_start(ep, r);
 	}
-	if (keep && keep->pin)
+	if (source && source->pin)
 		pin_unlock(ep);
 	else
 		core_unlock(ep);
@@ -255,7 +255,7 @@ int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf
 
 	pin->wanted = false;
 	pin->next = NULL;
-	rc = api_isend(ep, buf, dest, tag, context, sync, &(struct api_keep){.pin = pin}, req);
+	rc = api_isend(ep, buf, dest, tag, context, sync, &(struct api_source){.pin = pin}, req);
 	if (rc)
 		pin->drop(pin);
 	return rc;
@@ -264,10 +264,10 @@ int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf
 int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context,
 			bool sync, ibvx_req *req)
 {
-	struct api_keep keep = {.copy = copy, .brief = !copy};
-	int rc = api_isend(ep, buf, dest, tag, context, sync, &keep, req);
+	struct api_source source = {.copy = copy, .brief = !copy};
+	int rc = api_isend(ep, buf, dest, tag, context, sync, &source, req);
 
-	free(keep.copy);
+	free(source.copy);
 	return rc;
 }
 
@@ -275,7 +275,7 @@ bool ibvx_pin_zero_copy(struct ibvx *ep, int dest, size_t bytes)
 {
 	const struct transport_ops *ops;
 	struct transport *t;
-	bool moves;
+	bool offers_rma;
 
 	if (api_check_rank(ep, dest, "destination"))
 		return false;
@@ -284,8 +284,8 @@ bool ibvx_pin_zero_copy(struct ibvx *ep, int dest, size_t bytes)
 	core_lock(ep);
 	t = ep->peers[dest].transport;
 	ops = t->ops;
-	moves = (ops->get && ops->prefers_get(t, dest, bytes) && !(ops->learns_get && ops->learns_get(t, dest, bytes))) ||
+	offers_rma = (ops->get && ops->prefers_get(t, dest, bytes) && !(ops->learns_get && ops->learns_get(t, dest, bytes))) ||
 		(ops->prefers_put && ops->prefers_put(t, dest, bytes));
 	core_unlock(ep);
-	return !moves;
+	return !offers_rma;
 }

@@ -18,7 +18,7 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	int64_t left = -1;
 	uint32_t value = waiter_arm(ep, TRANSPORT_DOORBELL_POLLER);
 
-	if ((w->moving && core_ready(ep)) || progress_run(ep) > 0 || core_ready(ep) || atomic_load(&w->signal) ||
+	if ((w->pinned_request && core_ready(ep)) || progress_run(ep) > 0 || core_ready(ep) || atomic_load(&w->signal) ||
 	    ep->poller != w) { /* what was sent just now may have called another waiter (waiter_call) */
 		waiter_disarm(ep, TRANSPORT_DOORBELL_POLLER);
 		return;

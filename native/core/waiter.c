@@ -66,7 +66,7 @@ void waiter_signal(struct ibvx *ep, struct waiter *w)
 
 void waiter_call(struct ibvx *ep, struct waiter *w)
 {
-	/* it polls from now on, so that what comes next need not be staged; unless that meant to wake the poller for it */
+	/* it polls from now on, so that what comes next need not be bounced; unless that meant to wake the poller for it */
 	if (ep->poller && ep->poller != w && !ep->poller->on_doorbell)
 		ep->poller = w;
 	waiter_signal(ep, w);

@@ -3,7 +3,7 @@
 #define IBVX_CORE_WAITER_H
 /*
  * waiter: the threads inside blocking calls, which of them owns progress (ep->poller), and how they
- * are woken (PROTOCOL.md section 7).  The caller holds the core's lock unless a comment says otherwise.
+ * are woken (PROTOCOL.md section 7).  The caller holds the core's lock unless a comment states otherwise.
  */
 #include "core/core.h"
 
@@ -41,7 +41,7 @@ void waiter_take_ownership(struct ibvx *ep, struct waiter *w);
 struct waiter *waiter_other(struct ibvx *ep, const struct waiter *w);
 void waiter_away(struct ibvx *ep, struct waiter *w);
 
-/* The doorbell: a futex word for the progress owner and one for the progress thread.  Bit 0 says that
+/* The doorbell: a futex word for the progress owner and one for the progress thread.  Bit 0 means that
  * it sleeps, the rest counts.  arm() returns the value to sleep on: a wake-up from now on changes
  * it.  ring() wakes the thread that sleeps there. */
 _Atomic uint32_t *waiter_doorbell(struct ibvx *ep, enum transport_doorbell word);

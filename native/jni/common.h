@@ -5,7 +5,7 @@
  * common: how natives see Java's memory and how results go back.
  *
  * Memory is named by a pair (buffer, offset): a direct buffer and a byte offset into it,
- * or NULL and an address (of memory from stage()).  Java has checked the range.
+ * or NULL and an address (of a bounce buffer).  Java has checked the range.
  */
 #include <jni.h>
 #include <stdint.h>

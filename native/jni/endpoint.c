@@ -147,7 +147,7 @@ static int wait_for_users(int64_t handle)
 	return users;
 }
 
-/* Claims the closing once nobody is inside, and refuses nobody before: who is told that the device is closing
+/* Claims the closing once nobody is inside, and refuses nobody before: a thread that is refused because the device is closing
  * may take it for gone. Waits up to a second. 0, how many threads are inside, or -ESHUTDOWN. */
 static int begin_close_unused(int64_t handle)
 {

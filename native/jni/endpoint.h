@@ -26,8 +26,8 @@ struct ibvx *endpoint_get(int64_t handle);
 void endpoint_put(int64_t handle);
 
 /* Closes in good order (ibvx_close).  -EBUSY: other threads are still inside operations after a second, and
- * nobody was refused; else what ibvx_close() says, and while it runs endpoint_get() refuses.  After -EBUSY
- * and -ETIMEDOUT the handle is valid as before, otherwise it has ended: so a refusal says
+ * nobody was refused; else what ibvx_close() reports, and while it runs endpoint_get() refuses.  After -EBUSY
+ * and -ETIMEDOUT the handle is valid as before, otherwise it has ended: so a refusal means
  * nothing about the requests of the endpoint. */
 int endpoint_close(int64_t handle);
 

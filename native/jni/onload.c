@@ -6,7 +6,7 @@
 #include "ibvx.h"
 #include "jni/endpoint.h"
 #include "jni/ids.h"
-#include "jni/place.h"
+#include "jni/array_ref.h"
 #include "xdev_ibvdev_Native.h"
 
 struct jni_ids jni_ids;
@@ -58,7 +58,7 @@ static int look_up(JNIEnv *env)
 		return -1;
 	jni_ids.buffer_address = (*env)->GetFieldID(env, buffer, "address", "J");
 	if (!jni_ids.buffer_address)
-		(*env)->ExceptionClear(env); /* another JDK: the slower way serves */
+		(*env)->ExceptionClear(env); /* another JDK: the slower path serves */
 	(*env)->DeleteLocalRef(env, buffer);
 	return 0;
 }
@@ -75,7 +75,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 
 	if (rc > 0)
 		return refuse(env, text);
-	if (rc < 0 || look_up(env) < 0 || place_load(env) < 0) {
+	if (rc < 0 || look_up(env) < 0 || array_ref_load(env) < 0) {
 		/* The JVM's own exception names the class or field that is missing. */
 		return (*env)->ExceptionCheck(env) ? JNI_ERR : refuse(env, "a class or field is missing");
 	}

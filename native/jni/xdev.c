@@ -19,7 +19,7 @@
 typedef int blocking_fn(struct ibvx *, const struct ibvx_sbuf *, int, int, int);
 typedef int nonblocking_fn(struct ibvx *, const struct ibvx_sbuf *, int, int, int, ibvx_req *);
 
-/* What Java hands over to say how an endpoint is to be opened. */
+/* What Java hands over for the opening of an endpoint. */
 struct job {
 	struct copy conf, settings, defaults;
 	const char **settings_list, **defaults_list;
@@ -448,7 +448,7 @@ NATIVE(jlong, allocate)(JNIEnv *env, jclass class, jint length)
 	void *at = malloc(length > 0 ? (size_t)length : 1);
 
 	(void)env, (void)class;
-	return at ? (intptr_t)at : error_set(-ENOMEM, "no memory for staging %d bytes", (int)length);
+	return at ? (intptr_t)at : error_set(-ENOMEM, "no memory for a bounce buffer of %d bytes", (int)length);
 }
 
 NATIVE(void, release)(JNIEnv *env, jclass class, jlong address)

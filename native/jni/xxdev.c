@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "jni/common.h"
 #include "jni/endpoint.h"
-#include "jni/place.h"
+#include "jni/array_ref.h"
 #include "xxdev_ibvdev_Native.h"
 
 #define NATIVE(type, name) JNIEXPORT type JNICALL Java_xxdev_ibvdev_Native_##name
@@ -39,25 +39,25 @@ static int plain_send(struct ibvx *ep, const void *body, size_t bytes, const str
 		    : ibvx_send(ep, &buf, to->rank, to->tag, to->context);
 }
 
-static int copied_send(struct ibvx *ep, const struct place *p, const struct route *to, bool sync)
+static int copied_send(struct ibvx *ep, const struct array_ref *p, const struct route *to, bool sync)
 {
 	size_t bytes;
-	void *copy = place_copy(p, &bytes);
+	void *copy = array_ref_copy(p, &bytes);
 	int rc = copy ? plain_send(ep, copy, bytes, to, sync) : -ENOMEM;
 
 	free(copy);
 	return rc;
 }
 
-static int small_send(struct ibvx *ep, const struct place *p, const struct route *to, bool sync)
+static int small_send(struct ibvx *ep, const struct array_ref *p, const struct route *to, bool sync)
 {
-	char room[PLACE_SMALL];
+	char room[ARRAY_REF_SMALL];
 
-	place_pull(p, 0, p->length, room);
+	array_ref_pull(p, 0, p->length, room);
 	return plain_send(ep, room, p->length, to, sync);
 }
 
-static jint send_now(jlong handle, struct place *p, const struct route *to, bool sync)
+static jint send_now(jlong handle, struct array_ref *p, const struct route *to, bool sync)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	int rc;
@@ -65,10 +65,10 @@ static jint send_now(jlong handle, struct place *p, const struct route *to, bool
 	if (!ep)
 		return -ESHUTDOWN;
 	if (p->kind == xxdev_ibvdev_Native_MEMORY) {
-		rc = plain_send(ep, place_address(p), p->length, to, sync);
-	} else if (place_is_array(p) && p->length <= PLACE_SMALL) {
+		rc = plain_send(ep, array_ref_address(p), p->length, to, sync);
+	} else if (array_ref_is_array(p) && p->length <= ARRAY_REF_SMALL) {
 		rc = small_send(ep, p, to, sync);
-	} else if (place_direct(p)) {
+	} else if (array_ref_direct(p)) {
 		const struct ibvx_sbuf buf = {.body_bytes = p->length, .user = (uint64_t)to->type};
 
 		rc = ibvx_pin_send(ep, &p->heap, &buf, to->rank, to->tag, to->context, sync);
@@ -82,19 +82,19 @@ static jint send_now(jlong handle, struct place *p, const struct route *to, bool
 NATIVE(jint, send)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
 		   jint dest, jint tag, jint context, jlong type)
 {
-	struct place place = place_of(env, array, kind, offset, length);
+	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 
 	(void)class;
-	return send_now(handle, &place, &(struct route){dest, tag, context, type}, false);
+	return send_now(handle, &ref, &(struct route){dest, tag, context, type}, false);
 }
 
 NATIVE(jint, ssend)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
 		    jint dest, jint tag, jint context, jlong type)
 {
-	struct place place = place_of(env, array, kind, offset, length);
+	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 
 	(void)class;
-	return send_now(handle, &place, &(struct route){dest, tag, context, type}, true);
+	return send_now(handle, &ref, &(struct route){dest, tag, context, type}, true);
 }
 
 /* What is at `body` need not stay there. */
@@ -105,23 +105,23 @@ static int brief_isend(struct ibvx *ep, const void *body, size_t bytes, const st
 	return ibvx_pin_isend_copy(ep, NULL, &buf, to->rank, to->tag, to->context, sync, req);
 }
 
-static int small_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
+static int small_isend(struct ibvx *ep, const struct array_ref *p, const struct route *to, bool sync, ibvx_req *req)
 {
-	char room[PLACE_SMALL];
+	char room[ARRAY_REF_SMALL];
 
-	place_pull(p, 0, p->length, room);
+	array_ref_pull(p, 0, p->length, room);
 	return brief_isend(ep, room, p->length, to, sync, req);
 }
 
-static int zero_copy_isend(struct ibvx *ep, const struct place *p, const struct route *to, bool sync, ibvx_req *req)
+static int zero_copy_isend(struct ibvx *ep, const struct array_ref *p, const struct route *to, bool sync, ibvx_req *req)
 {
 	const struct ibvx_sbuf buf = {.body_bytes = p->length, .user = (uint64_t)to->type};
-	struct ibvx_pin *zero_copy = place_zero_copy(p);
+	struct ibvx_pin *zero_copy = array_ref_zero_copy(p);
 
 	return zero_copy ? ibvx_pin_isend(ep, zero_copy, &buf, to->rank, to->tag, to->context, sync, req) : -ENOMEM;
 }
 
-static jlong send_later(jlong handle, const struct place *p, const struct route *to, bool sync)
+static jlong send_later(jlong handle, const struct array_ref *p, const struct route *to, bool sync)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct ibvx_sbuf buf = {.user = (uint64_t)to->type};
@@ -131,18 +131,18 @@ static jlong send_later(jlong handle, const struct place *p, const struct route 
 	if (!ep)
 		return -ESHUTDOWN;
 	if (p->kind == xxdev_ibvdev_Native_MEMORY) {
-		buf.body = place_address(p);
+		buf.body = array_ref_address(p);
 		buf.body_bytes = p->length;
 		rc = sync ? ibvx_issend(ep, &buf, to->rank, to->tag, to->context, &req)
 			  : ibvx_isend(ep, &buf, to->rank, to->tag, to->context, &req);
 	} else if (p->kind == xxdev_ibvdev_Native_BRIEF) {
 		rc = brief_isend(ep, (const void *)p->offset, p->length, to, sync, &req);
-	} else if (place_is_array(p) && p->length <= PLACE_SMALL) {
+	} else if (array_ref_is_array(p) && p->length <= ARRAY_REF_SMALL) {
 		rc = small_isend(ep, p, to, sync, &req);
-	} else if (place_direct(p) && ibvx_pin_zero_copy(ep, to->rank, p->length)) {
+	} else if (array_ref_direct(p) && ibvx_pin_zero_copy(ep, to->rank, p->length)) {
 		rc = zero_copy_isend(ep, p, to, sync, &req);
 	} else {
-		void *copy = place_copy(p, &buf.body_bytes);
+		void *copy = array_ref_copy(p, &buf.body_bytes);
 
 		buf.body = copy;
 		rc = copy ? ibvx_pin_isend_copy(ep, copy, &buf, to->rank, to->tag, to->context, sync, &req) : -ENOMEM;
@@ -154,53 +154,53 @@ static jlong send_later(jlong handle, const struct place *p, const struct route 
 NATIVE(jlong, isend)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
 		     jint dest, jint tag, jint context, jlong type)
 {
-	const struct place place = place_of(env, array, kind, offset, length);
+	const struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 
 	(void)class;
-	return send_later(handle, &place, &(struct route){dest, tag, context, type}, false);
+	return send_later(handle, &ref, &(struct route){dest, tag, context, type}, false);
 }
 
 NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
 		      jint dest, jint tag, jint context, jlong type)
 {
-	const struct place place = place_of(env, array, kind, offset, length);
+	const struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 
 	(void)class;
-	return send_later(handle, &place, &(struct route){dest, tag, context, type}, true);
+	return send_later(handle, &ref, &(struct route){dest, tag, context, type}, true);
 }
 
-static struct ibvx_want want_of(const struct place *p, const struct route *from)
+static struct ibvx_want want_of(const struct array_ref *p, const struct route *from)
 {
 	return (struct ibvx_want){
 		.source = from->rank,
 		.tag = from->tag,
 		.context = from->context,
-		.capacity_bytes = place_capacity(p),
+		.capacity_bytes = array_ref_capacity(p),
 		.user = (uint64_t)from->type,
 		.user_mask = from->type & xxdev_ibvdev_Native_TYPE_MASK ? xxdev_ibvdev_Native_TYPE_MASK : 0,
-		.base = p->kind == xxdev_ibvdev_Native_MEMORY ? place_address(p) : NULL,
+		.base = p->kind == xxdev_ibvdev_Native_MEMORY ? array_ref_address(p) : NULL,
 	};
 }
 
-/* The regions of p, or NULL if all of the message is to be staged. */
-static struct ibvx_pin *heap_of(struct place *p)
+/* What pins p, or NULL if all of the message goes through bounce buffers. */
+static struct ibvx_pin *heap_of(struct array_ref *p)
 {
-	return place_direct(p) ? &p->heap : NULL;
+	return array_ref_direct(p) ? &p->heap : NULL;
 }
 
-/* Brings what the library has staged to its place, and tells Java. */
-static int received(struct place *p, struct ibvx_status *status, int rc, jlong result)
+/* Copies what is in a bounce buffer to its destination, and reports to Java. */
+static int received(struct array_ref *p, struct ibvx_status *status, int rc, jlong result)
 {
 	size_t bytes = (size_t)(status->head_bytes + status->body_bytes);
-	bool told = rc >= 0 || rc == -EMSGSIZE || rc == -EPROTOTYPE;
+	bool filled = rc >= 0 || rc == -EMSGSIZE || rc == -EPROTOTYPE;
 
-	if (rc >= 0 && place_direct(p)) {
-		place_push(p, p->heap.rest_at, p->heap.rest_bytes, p->heap.bounce + p->heap.rest_at);
+	if (rc >= 0 && array_ref_direct(p)) {
+		array_ref_push(p, p->heap.rest_at, p->heap.rest_bytes, p->heap.bounce + p->heap.rest_at);
 		free(p->heap.bounce);
-	} else if (rc >= 0 && place_is_array(p) && status->body) {
-		place_push(p, 0, bytes, status->body);
-	} else if (rc >= 0 && place_is_rows(p)) {
-		int shape = place_scatter(p, status->body, bytes);
+	} else if (rc >= 0 && array_ref_is_array(p) && status->body) {
+		array_ref_push(p, 0, bytes, status->body);
+	} else if (rc >= 0 && array_ref_is_rows(p)) {
+		int shape = array_ref_scatter(p, status->body, bytes);
 
 		rc = shape < 0 ? shape : rc;
 		if (shape == 0)
@@ -210,7 +210,7 @@ static int received(struct place *p, struct ibvx_status *status, int rc, jlong r
 		ibvx_free(status->body);
 		status->body = NULL;
 	}
-	if (result && told) {
+	if (result && filled) {
 		struct result *to = (struct result *)(intptr_t)result;
 
 		*to = (struct result){
@@ -226,15 +226,15 @@ static int received(struct place *p, struct ibvx_status *status, int rc, jlong r
 }
 
 /* An array of a few KB: by way of the stack. */
-static int small_recv(struct ibvx *ep, const struct place *p, struct ibvx_want want, struct ibvx_status *status)
+static int small_recv(struct ibvx *ep, const struct array_ref *p, struct ibvx_want want, struct ibvx_status *status)
 {
-	char room[PLACE_SMALL];
+	char room[ARRAY_REF_SMALL];
 	int rc;
 
 	want.base = room;
 	rc = ibvx_pin_recv(ep, NULL, &want, status);
 	if (rc == 0)
-		place_push(p, 0, (size_t)(status->head_bytes + status->body_bytes), room);
+		array_ref_push(p, 0, (size_t)(status->head_bytes + status->body_bytes), room);
 	return rc;
 }
 
@@ -242,20 +242,20 @@ NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject array, jint 
 		   jint source, jint tag, jint context, jlong type, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct place place = place_of(env, array, kind, offset, length);
+	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 	struct ibvx_status status = {0};
 	int rc;
 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_want want = want_of(&place, &(struct route){source, tag, context, type});
+	const struct ibvx_want want = want_of(&ref, &(struct route){source, tag, context, type});
 
-	if (place_is_array(&place) && place.length <= PLACE_SMALL)
-		rc = small_recv(ep, &place, want, &status);
+	if (array_ref_is_array(&ref) && ref.length <= ARRAY_REF_SMALL)
+		rc = small_recv(ep, &ref, want, &status);
 	else
-		rc = ibvx_pin_recv(ep, heap_of(&place), &want, &status);
-	rc = received(&place, &status, rc, result);
+		rc = ibvx_pin_recv(ep, heap_of(&ref), &want, &status);
+	rc = received(&ref, &status, rc, result);
 	endpoint_put(handle);
 	return rc;
 }
@@ -264,13 +264,13 @@ NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject array, jin
 		     jint source, jint tag, jint context, jlong type)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	const struct place place = place_of(env, array, kind, offset, length);
+	const struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 	ibvx_req req;
 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_want want = want_of(&place, &(struct route){source, tag, context, type});
+	const struct ibvx_want want = want_of(&ref, &(struct route){source, tag, context, type});
 	int rc = ibvx_pin_irecv(ep, &want, &req);
 
 	endpoint_put(handle);
@@ -281,16 +281,16 @@ NATIVE(jint, waitFor)(JNIEnv *env, jclass class, jlong handle, jlong request, jo
 		      jlong length, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct place place = place_of(env, array, kind, offset, length);
+	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 	struct ibvx_status status = {0};
 	ibvx_req req = (ibvx_req)request;
 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	int rc = ibvx_pin_wait(ep, &req, heap_of(&place), &status);
+	int rc = ibvx_pin_wait(ep, &req, heap_of(&ref), &status);
 
-	rc = received(&place, &status, rc, result);
+	rc = received(&ref, &status, rc, result);
 	endpoint_put(handle);
 	return rc;
 }
@@ -299,17 +299,17 @@ NATIVE(jint, test)(JNIEnv *env, jclass class, jlong handle, jlong request, jobje
 		   jlong length, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct place place = place_of(env, array, kind, offset, length);
+	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 	struct ibvx_status status = {0};
 	ibvx_req req = (ibvx_req)request;
 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	int rc = ibvx_pin_test(ep, &req, heap_of(&place), &status);
+	int rc = ibvx_pin_test(ep, &req, heap_of(&ref), &status);
 
 	if (rc)
-		rc = received(&place, &status, rc, result);
+		rc = received(&ref, &status, rc, result);
 	endpoint_put(handle);
 	return rc;
 }
@@ -388,17 +388,17 @@ NATIVE(jint, mrecv)(JNIEnv *env, jclass class, jlong handle, jlong message, jobj
 		    jlong length, jlong type, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct place place = place_of(env, array, kind, offset, length);
+	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 	struct ibvx_status status = {0};
 	ibvx_req req = (ibvx_req)message;
 
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	const struct ibvx_want want = want_of(&place, &(struct route){.type = type});
-	int rc = ibvx_pin_mrecv(ep, &req, heap_of(&place), &want, &status);
+	const struct ibvx_want want = want_of(&ref, &(struct route){.type = type});
+	int rc = ibvx_pin_mrecv(ep, &req, heap_of(&ref), &want, &status);
 
-	rc = received(&place, &status, rc, result);
+	rc = received(&ref, &status, rc, result);
 	endpoint_put(handle);
 	return rc;
 }

@@ -2,14 +2,14 @@
 #ifndef IBVX_TRANSPORT_H
 #define IBVX_TRANSPORT_H
 /*
- * transport: the seam between the core and whatever moves packets.
+ * transport: the seam between the core and whatever carries packets.
  *
  * A transport gives, per peer, a reliable packet stream in order, and optionally one-sided
- * moves: gets and puts.  It knows nothing of matching, requests or credits.
+ * rma operations: gets and puts.  It knows nothing of matching, requests or credits.
  *
  * Every open transport begins with `const struct transport_ops *ops` (struct transport below).
  *
- * Locking: the core calls every function but ready(), ring(), describe() and some of a window with its
+ * Locking: the core calls every function but ready(), ring(), describe() and some of a lease with its
  * lock held; upcalls (struct transport_sink) happen only inside poll(), on the
  * calling thread, with the lock held.  ready() and ring() are called without it.
  *
@@ -60,7 +60,7 @@ struct transport_sink {
 	 * returns. hdr->len never exceeds what the transport received; all else is unchecked input. */
 	void (*on_packet)(void *core, int peer, const struct wire_hdr *hdr, const void *payload);
 	/* The get with this cookie has ended: 0 or -errno (text set). -EPERM and -ENOSYS: cannot be
-	 * done this way at all, the core streams instead. */
+	 * done at all, the core streams instead. */
 	void (*on_get)(void *core, int peer, uint64_t cookie, int err);
 	/* The put with this cookie has ended and its memory may be used again: 0, the packet behind it is on its way;
 	 * or -errno (text set): it is not and will not be, the core streams instead. */
@@ -175,7 +175,7 @@ struct transport_ops {
 	/* Everything that was committed has reached the peer's memory or its adapter, so that closing
 	 * loses nothing; and peers that were forgotten are cut off from our memory.  NULL: always. */
 	bool (*drained)(struct transport *t);
-	/* A peer has left in good order, as the bootstrap says: may packets that it sent before still be under way?  Then its
+	/* A peer has left in good order, as the bootstrap reports: may packets that it sent before still be under way?  Then its
 	 * end follows from poll(), by its BYE or by on_down.  NULL: never, what a peer committed lies here. */
 	bool (*awaits)(const struct transport *t, int peer);
 	/* We leave in good order: from now on our absence is no death (called before close). */
@@ -195,7 +195,7 @@ struct transport_ops {
 	/* Takes room for a packet with len payload bytes (<= payload_max).  0; -EAGAIN: no room
 	 * now, poll() and try again (a sleeper is woken when there is); another -errno: the peer is lost.
 	 * At most one slot is open per peer, and the caller commits or discards it before
-	 * it calls anything else of the transport but pack_rkey() and window->open(). An error is a hint: on_down follows from poll(),
+	 * it calls anything else of the transport but pack_rkey() and lease->open(). An error is a hint: on_down follows from poll(),
 	 * or the core gives the peer up itself. */
 	int (*reserve)(struct transport *t, int peer, size_t len, struct transport_slot *slot);
 	/* The packet is complete; hdr->len <= the reserved length. */
@@ -213,7 +213,7 @@ struct transport_ops {
 	bool (*ready)(const struct transport *t);
 
 	/* Sleeping.  arm(): from now on a rank that sends to us, or frees room that a reserve()
-	 * of ours lacked, wakes those who sleep on the doorbell of this endpoint.  The core polls once more after arm(),
+	 * of ours lacked, wakes the threads that sleep on the doorbell of this endpoint.  The core polls once more after arm(),
 	 * then sleeps.  disarm(): no longer. */
 	void (*arm)(struct transport *t);
 	void (*disarm)(struct transport *t);
@@ -222,10 +222,10 @@ struct transport_ops {
 	void (*wake)(struct transport *t, void *doorbell, void *flag, bool urgent);
 	/* The futex words (enum transport_doorbell) on which this endpoint sleeps and which others wake; NULL: the transport has none, its arm()
 	 * uses a watched fd and the core's own doorbell.  At most one transport of an endpoint has one.
-	 * Bit 0 of each is set by the core while somebody sleeps there.  Whoever wakes clears it and adds 2, in one exchange. */
+	 * Bit 0 of each is set by the core while somebody sleeps there.  The waker clears it and adds 2, in one exchange. */
 	uint32_t *(*doorbell)(struct transport *t);
 
-	/* One-sided moves; NULL where there are none.
+	/* RMA operations; NULL where there are none.
 	 * pack_rkey(): describes two pieces of local memory so that peer can get them, or put them there; returns the
 	 * descriptor's length (<= WIRE_RMA_MAX), 0: not for this message, -EAGAIN: the memory is being registered, call again
 	 * after a poll(); another -errno.  What it holds, also after -EAGAIN, is released by release_rkey() with the same cookie, in vain
@@ -253,14 +253,14 @@ struct transport_ops {
 	const struct transport_lease *lease;
 
 	/* NULL where nothing is to be won.  buffer_register(): this memory stays mapped until buffer_release() with the same arguments: what was prepared for a
-	 * move of it may be used again for the next.  1; 0: no use for it here, buffer_release() must not follow; -ENOSPC: too
-	 * much is kept already, -EFBIG: it alone is too much, -ENOMEM.
+	 * transfer of it may be used again for the next.  1; 0: no use for it here, buffer_release() must not follow; -ENOSPC: too
+	 * much is registered already, -EFBIG: it alone is too much, -ENOMEM.
 	 * buffer_release(): when it returns nothing of a finished message refers to the memory.  0 or -EINVAL. */
 	int (*buffer_register)(struct transport *t, void *base, size_t bytes);
 	int (*buffer_release)(struct transport *t, const void *base, size_t bytes);
 
-	/* We close in good order (say goodbye first) / the core has given the peer up / this rank is aborted:
-	 * drop what is queued for it; reserve() may answer any error from now on. Once drained() is true again the peer's adapter moves nothing of ours any more. */
+	/* We close in good order (announce it first) / the core has given the peer up / this rank is aborted:
+	 * drop what is queued for it; reserve() may answer any error from now on. Once drained() is true again the peer's adapter transfers nothing of ours any more. */
 	void (*forget)(struct transport *t, int peer);
 
 	/* Appends counters (name, value) of one peer, or of the transport with peer == -1, through add(). */

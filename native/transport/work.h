@@ -6,7 +6,7 @@
  *
  * Registering memory, making and ending queue pairs and everything of RDMA CM enter the kernel and may take milliseconds.
  * A thread inside a JVM critical region may wait for the core's lock, so no such call is made with the lock held.
- * Whoever needs one leaves a note under the lock and calls work_signal().  The core's monitor thread then runs the
+ * A thread that needs one leaves a note under the lock and calls work_signal().  The core's monitor thread then runs the
  * handler: it finds the notes under the lock, calls work_unlock(), makes the call, calls work_lock() and stores the result.
  *
  * What may change while the lock is released: everything but the objects that only the handler frees (connections, devices).

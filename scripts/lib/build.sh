@@ -3,7 +3,7 @@
 #
 #   build_folder SOURCE FOLDER [meson options]
 #
-# Configures (anew where it must be) and builds; says one line, and the whole output if it fails.
+# Configures (anew where it must be) and builds; prints one line, and the whole output if it fails.
 
 build_folder() {
 	local source=$1 folder=$2 log

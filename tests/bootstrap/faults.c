@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "bootstrap/message.h"
 
-/* Long enough for whoever should arrive on a loaded machine, short enough to wait for. */
+/* Long enough for arrivals on a loaded machine, short enough to wait for. */
 #define MEETING "start_timeout_ms=3000"
 
 static void expect_fault(const struct member *m, int code, const char *words)
@@ -275,12 +275,12 @@ static void test_foreign_server(void **state)
 	party_forget(conf);
 }
 
-static void send_hello(int fd, uint32_t version, const struct message_rank *who)
+static void send_hello(int fd, uint32_t version, const struct message_rank *member)
 {
 	struct message_hello hello;
 	uint8_t head[8];
 
-	message_put_hello(&hello, who);
+	message_put_hello(&hello, member);
 	message_put32(&hello.version, version);
 	message_put_header(head, MESSAGE_HELLO, sizeof(hello));
 	assert_int_equal(send(fd, head, sizeof(head), MSG_NOSIGNAL), sizeof(head));
@@ -292,7 +292,7 @@ static void test_other_version(void **state)
 	struct member members[2];
 	int port = party_port(), fd, code = 0;
 	const char *conf = party_conf(2, port);
-	struct message_rank who = {.rank = 1, .size = 2};
+	struct message_rank member = {.rank = 1, .size = 2};
 	uint8_t answer[8 + 4 + MESSAGE_TEXT_BYTES];
 	char text[MESSAGE_TEXT_BYTES + 1];
 	size_t got = 0;
@@ -301,7 +301,7 @@ static void test_other_version(void **state)
 	seat(members, 2, conf, "start_timeout_ms=20000");
 	party_start(members, 1);
 	fd = party_connect(port);
-	send_hello(fd, 7u << 16 | 1, &who);
+	send_hello(fd, 7u << 16 | 1, &member);
 	for (ssize_t n; (n = recv(fd, answer + got, sizeof(answer) - got, 0)) > 0;)
 		got += (size_t)n;
 	close(fd);
@@ -317,14 +317,14 @@ static void test_other_version(void **state)
 	party_forget(conf);
 }
 
-/* Hundreds that connect and say nothing, say nonsense, or stop in the middle. */
+/* Hundreds that connect and send nothing, send nonsense, or stop in the middle. */
 static void test_strangers(void **state)
 {
 	enum { STRANGERS = 300 };
 	struct member members[3];
 	int port = party_port(), fds[STRANGERS];
 	const char *conf = party_conf(3, port);
-	struct message_rank who = {.rank = 1, .size = 3};
+	struct message_rank member = {.rank = 1, .size = 3};
 	uint8_t long_head[8];
 
 	(void)state;
@@ -342,7 +342,7 @@ static void test_strangers(void **state)
 		else if (i % 6 == 3)
 			send(fds[i], long_head, sizeof(long_head), MSG_NOSIGNAL);
 		else if (i % 6 == 4)
-			send_hello(fds[i], MESSAGE_VERSION << 16 | 1, &who); /* and no proof */
+			send_hello(fds[i], MESSAGE_VERSION << 16 | 1, &member); /* and no proof */
 		else if (i % 6 == 5)
 			shutdown(fds[i], SHUT_WR);
 	}
@@ -394,7 +394,7 @@ static void test_death_before_gather(void **state)
 	party_forget(conf);
 }
 
-/* Reads the log of rank 0 until it says that `words` happened. */
+/* Reads the log of rank 0 until it contains `words`. */
 static void await_log(int fd, const char *words)
 {
 	char text[8192] = "";
@@ -505,7 +505,7 @@ static void test_too_few_descriptors(void **state)
 	const char *conf = party_conf(4, party_port());
 	struct member *root = seat_shared(1, conf, MEETING);
 	struct member members[4];
-	int status, told = 0;
+	int status, reported = 0;
 	pid_t pid;
 
 	(void)state;
@@ -517,9 +517,9 @@ static void test_too_few_descriptors(void **state)
 	expect_fault(root, -EMFILE, "RLIMIT_NOFILE is 9|needs at least |ulimit -n");
 	for (int i = 1; i < 4; i++) {
 		assert_true(members[i].result < 0);
-		told += strstr(members[i].text, "RLIMIT_NOFILE is 9") != NULL;
+		reported += strstr(members[i].text, "RLIMIT_NOFILE is 9") != NULL;
 	}
-	assert_in_range(told, 1, 2);
+	assert_in_range(reported, 1, 2);
 	munmap(root, sizeof(*root));
 	party_forget(conf);
 }

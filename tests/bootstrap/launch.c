@@ -71,7 +71,7 @@ static void test_contradictions(void **state)
 	expect_text(open_with(NULL, NULL, NULL, 1, 0, name), -EINVAL, "rank 1 was given");
 	expect_text(open_with(NULL, NULL, NULL, -1, 4, name), -EINVAL, "size 4 was given");
 	expect_text(open_with(NULL, "x.conf", peers, 0, 1, name), -EINVAL, "either");
-	/* One of four that nobody connects must not take itself for the only one, unless it is told so. */
+	/* One of four that nobody connects must not take itself for the only one, unless it is configured so. */
 	setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
 	expect_text(open_with(NULL, NULL, NULL, -1, 0, name), -EINVAL, "OMPI_COMM_WORLD_SIZE=4");
 	assert_int_equal(open_with("launcher=single", NULL, NULL, -1, 0, name), 0);

@@ -53,7 +53,7 @@ struct server {
 	unsigned seed; /* not 0: damage answers at random */
 };
 
-static void say(struct server *s, int i, const char *text)
+static void send_line(struct server *s, int i, const char *text)
 {
 	char damaged[LINE];
 	size_t len = strlen(text);
@@ -101,23 +101,23 @@ static void answer(struct server *s, int i, enum step step)
 
 	make_answer(s, step, text, sizeof(text));
 	if (step != s->wrong_step) {
-		say(s, i, text);
+		send_line(s, i, text);
 		return;
 	}
 	switch (s->manner) {
-	case GARBAGE: say(s, i, "\x01\xff no such thing\n"); break;
-	case EMPTY: say(s, i, "\n"); break;
+	case GARBAGE: send_line(s, i, "\x01\xff no such thing\n"); break;
+	case EMPTY: send_line(s, i, "\n"); break;
 	case REFUSAL:
 		text[strlen(text) - 1] = '\0';
 		snprintf(text + strlen(text), 64, " rc=-1 msg=not_today\n");
 		if (strstr(text, "rc=0"))
 			memcpy(strstr(text, "rc=0"), "rc=9", 4);
-		say(s, i, text);
+		send_line(s, i, text);
 		break;
-	case OTHER: say(s, i, step == FINALIZE ? "cmd=barrier_out\n" : "cmd=finalize_ack\n"); break;
+	case OTHER: send_line(s, i, step == FINALIZE ? "cmd=barrier_out\n" : "cmd=finalize_ack\n"); break;
 	case CUT:
 		text[strlen(text) / 2] = '\0';
-		say(s, i, text);
+		send_line(s, i, text);
 		shutdown(s->fds[i], SHUT_RDWR);
 		break;
 	case GONE: shutdown(s->fds[i], SHUT_RDWR); break;
@@ -334,7 +334,7 @@ static void test_rank_given(void **state)
 	assert_non_null(strstr(ranks[1].text, "rank 1 of 2"));
 }
 
-/* One rank, one wrong answer: an error with a text in bounded time, and a second try says why it cannot be. */
+/* One rank, one wrong answer: an error with a text in bounded time, and a second try reports why it cannot be. */
 static void expect_failure(int rank, enum step step, enum manner manner)
 {
 	struct session_rank ranks[RANKS_MAX];
@@ -423,7 +423,7 @@ static void test_cards(void **state)
 
 static int strangers[STRANGERS];
 
-/* Before any rank has the card, strangers stand at its port and say nothing. */
+/* Before any rank has the card, strangers stand at its port and send nothing. */
 static void forge_flood(char *value)
 {
 	struct card card;

@@ -30,7 +30,7 @@ struct session_rank {
 	int pipe_fd;
 };
 
-/* Forks one process that does what `r` says. */
+/* Forks one process that does what `r` describes. */
 void session_start(struct session_rank *r);
 /* Waits for its end, which must be one by exit. */
 void session_wait(struct session_rank *r);

@@ -817,7 +817,7 @@ static bool cut_off(int rank)
 	return sim.scenario == SILENT_START && strstr(sim.rank[rank].text, "did not answer");
 }
 
-/* The start has a fault: all fail and say the same, or nobody noticed. */
+/* The start has a fault: all fail with the same text, or nobody noticed. */
 static void check_failed_start(void)
 {
 	const char *text = NULL;
@@ -832,7 +832,7 @@ static void check_failed_start(void)
 			continue;
 		if (!r->done)
 			sim_fail("rank %d of %d neither started nor failed", i, sim.ranks, "");
-		/* Whoever was not let in, or is cut off from rank 0 by the fault, has its own view. */
+		/* A rank that was not admitted, or is cut off from rank 0 by the fault, has its own view. */
 		if (sim.scenario == CUT_START || strstr(r->text, "did not let this rank in") || cut_off(i))
 			continue;
 		if (text && strcmp(text, r->text) != 0 && !started) {

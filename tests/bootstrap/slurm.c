@@ -97,7 +97,7 @@ static int listen_on(int port, struct address_listener *l)
 	return address_listen(l, &list, port);
 }
 
-/* On the first port something listens that never says a word. */
+/* On the first port something listens that never sends anything. */
 static void test_port_taken(void **state)
 {
 	struct address_listener silent = {.count = 0};
@@ -307,7 +307,7 @@ static int count_descriptors(void)
 	return count;
 }
 
-/* Strangers that say nothing: they hold no more than their slots, and a rank is served all the same. */
+/* Strangers that send nothing: they hold no more than their slots, and a rank is served all the same. */
 static void test_flood(void **state)
 {
 	enum { STRANGERS = 300 };

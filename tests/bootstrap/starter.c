@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MPJ Express's starter, played by a thread as MPJRun.collectPortInfo does it: faithfully, and in several wrong ways. */
+/* MPJ Express's starter, played by a thread as MPJRun.collectPortInfo does it: faithfully, and with several faults. */
 #include "party.h"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ struct starter {
 	int count, rounds;
 	int listen_fd, port;
 	int reports[PARTY_MAX][3]; /* wport, rport, rank */
-	int bad_greetings;
+	int bad_reports;
 	pthread_t thread;
 	char conf[256];
 };
@@ -50,7 +50,7 @@ static void read_report(struct starter *s, int fd, int i)
 	uint8_t bytes[2 + 12 + 12];
 
 	if (!read_all(fd, bytes, sizeof(bytes)) || memcmp(bytes, "\0\14Sending Info", 14) != 0) {
-		s->bad_greetings++;
+		s->bad_reports++;
 		return;
 	}
 	for (int n = 0; n < 3; n++)
@@ -140,7 +140,7 @@ static void run(struct starter *s, struct member *members, const char *setting)
 
 static void expect_fine(const struct starter *s, const struct member *members)
 {
-	assert_int_equal(s->bad_greetings, 0);
+	assert_int_equal(s->bad_reports, 0);
 	for (int i = 0; i < s->count; i++) {
 		if (members[i].result)
 			fail_msg("rank %d: %d: %s", i, members[i].result, members[i].text);

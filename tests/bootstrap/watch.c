@@ -109,7 +109,7 @@ static void test_farewell(void **state)
 		run_threads(4, act_farewell, &first);
 }
 
-/* Every rank leaves when it likes; whoever listens longest has heard one word of each but the silent end of rank 0. */
+/* Every rank leaves when it likes; the last rank has heard one word of each but the silent end of rank 0. */
 static int act_scatter(struct member *m)
 {
 	struct ears ears;
@@ -135,7 +135,7 @@ static void test_everybody_leaves(void **state)
 
 struct report {
 	pthread_barrier_t barrier;
-	bool leaves; /* rank 2 says goodbye before rank 1 declares it dead */
+	bool leaves; /* rank 2 leaves before rank 1 declares it dead */
 };
 
 static int act_reported(struct member *m)
@@ -316,7 +316,7 @@ static void test_killed_among_leaders(void **state)
 		run_killed(8, victim, true);
 }
 
-/* Leaders go before their followers, who still hear of everybody. */
+/* Leaders go before their followers, which still hear of everybody. */
 static int act_leave_in_turn(struct member *m)
 {
 	int *order = m->arg;

@@ -61,7 +61,7 @@ class Engine:
 
 
 class Srun(Engine):
-    """srun --mpi=KIND; a killed rank ends the job because the guide says -K1."""
+    """srun --mpi=KIND; a killed rank ends the job because the guide uses -K1."""
     kind = ""
     status_of_first = False
     leftovers = ("/tmp/spmix_",)

@@ -4,7 +4,7 @@
  *
  *   cluster-probe report WORD...       a message around the ring, then one line: rank, size, node, what it was given
  *   cluster-probe again                opens, closes, opens, closes
- *   cluster-probe fail RANK STATUS     that rank ends with the status after a barrier and says nothing; the others wait for it
+ *   cluster-probe fail RANK STATUS     that rank ends with the status after a barrier and prints nothing; the others wait for it
  *   cluster-probe hang FOLDER          makes FOLDER/pid.RANK, then waits for a message that nobody sends
  *
  * report shows what rank 0 reads from standard input, and CLUSTER_WORD.  Exit status: 0; 1 after an error, which it prints.
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	else if (!status && !strcmp(mode, "fail") && argc == 4)
 		status = wait_for_nobody(ep, atoi(argv[2]));
 	if (status)
-		sleep(1); /* the engine is to see first who failed first */
+		sleep(1); /* the engine is to see first which rank failed first */
 	if (ibvx_close(ep) < 0)
 		return failed("close");
 	if (strcmp(mode, "again") || status)

@@ -89,7 +89,7 @@ class Guide(support.ClusterTest):
         self.assertEqual(sorted(re.findall(r"^rank (\d) of 8 on device .*, host n(\d)", out, re.M)),
                          [(str(r), str(r // 2 + 1)) for r in range(NP)], out)
 
-    def test_every_block_is_run_or_said_not_to_be(self):
+    def test_every_block_is_run_or_declared_not_to_be(self):
         known = {"setup", "slurm", "sbatch", "mpirun", "mpiexec", "ssh", "pbs", "lsf", "compile", "info"}
         self.assertEqual({tag for language, tag in self.blocks if language == "sh"}, known)
         untagged = re.findall(r"^ *```(sh|bash)$", support.read(GUIDE), re.M)

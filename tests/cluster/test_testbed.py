@@ -13,7 +13,7 @@ from nodes import namespace, wait_for
 
 CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], 22), 1)"
 # node, then the rank by whatever the engine calls it
-WHO = "echo $(hostname) ${PMIX_RANK:-${PMI_RANK:-$SLURM_PROCID}}"
+HOST_AND_RANK = "echo $(hostname) ${PMIX_RANK:-${PMI_RANK:-$SLURM_PROCID}}"
 
 
 class Testbed(support.ClusterTest):
@@ -95,7 +95,7 @@ class EngineCase:
     """Every engine starts two ranks on each node, in order, and reports a failing one."""
 
     def test_ranks(self):
-        out, _ = self.succeed(*self.engine.words(8, ["sh", "-c", WHO]))
+        out, _ = self.succeed(*self.engine.words(8, ["sh", "-c", HOST_AND_RANK]))
         self.assertEqual(sorted(out.splitlines()), ["n%d %d" % (r // 2 + 1, r) for r in range(8)])
 
     def test_status(self):

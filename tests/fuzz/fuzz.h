@@ -7,7 +7,7 @@
  *   fuzz-conf [ITERATIONS [SEED]]
  *
  * Iteration i of seed s is iteration 0 of seed s + i.  FUZZ_VERBOSE=1 prints each before it runs, so the last line
- * before a crash tells how to run just that one.  Build with -Db_sanitize=address,undefined to see more than crashes.
+ * before a crash shows how to run just that one.  Build with -Db_sanitize=address,undefined to see more than crashes.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -87,10 +87,10 @@ static size_t make_welcome(uint8_t *out)
 	if (roster_builder_init(&b, SIZE) < 0)
 		return 0;
 	for (int i = 0; i < SIZE; i++) {
-		struct message_rank who = {
+		struct message_rank member = {
 			.rank = i, .pid = 10 + i, .node = "00112233445566aa", .host = "host"};
 
-		if (roster_add(&b, &who) < 0)
+		if (roster_add(&b, &member) < 0)
 			return 0;
 	}
 	f = roster_pack(&b);
@@ -105,7 +105,7 @@ static size_t make_welcome(uint8_t *out)
 
 static size_t make_body(struct fuzz_rng *rng, enum message_kind kind, uint8_t *body)
 {
-	struct message_rank who = {.rank = (int)fuzz_below(rng, SIZE),
+	struct message_rank member = {.rank = (int)fuzz_below(rng, SIZE),
 				   .size = SIZE,
 				   .pid = 7,
 				   .host = "host",
@@ -115,7 +115,7 @@ static size_t make_body(struct fuzz_rng *rng, enum message_kind kind, uint8_t *b
 
 	memset(body, 0, 64);
 	if (kind == MESSAGE_HELLO) {
-		message_put_hello((struct message_hello *)body, &who);
+		message_put_hello((struct message_hello *)body, &member);
 		return sizeof(struct message_hello);
 	}
 	if (kind == MESSAGE_LOST || kind == MESSAGE_FAILED || kind == MESSAGE_REFUSED ||
@@ -127,7 +127,7 @@ static size_t make_body(struct fuzz_rng *rng, enum message_kind kind, uint8_t *b
 	if (kind == MESSAGE_WELCOME)
 		return make_welcome(body);
 	if (kind == MESSAGE_JOINED)
-		return message_put_joined(body, &who, 0);
+		return message_put_joined(body, &member, 0);
 	if (kind == MESSAGE_LEFT || kind == MESSAGE_MOVED || kind == MESSAGE_ANCESTORS ||
 	    kind == MESSAGE_ATTACHED)
 		for (size_t i = 0; i < len / 4; i++)
@@ -172,7 +172,7 @@ static void make_link(struct tree *t, struct fuzz_rng *rng, int rank, enum link_
 
 	t->links[i].purpose = (enum message_purpose)fuzz_below(rng, 3);
 	t->links[i].leader = fuzz_below(rng, 2);
-	t->links[i].who = (struct message_rank){
+	t->links[i].member = (struct message_rank){
 		.rank = rank, .size = SIZE, .pid = 7, .host = "host", .node = "0123456789abcdef"};
 	for (int k = 0; k < n; k++) {
 		tree_link_set_state(t, i, out ? outgoing[k] : incoming[k]);
@@ -282,7 +282,7 @@ static int try_readers(struct fuzz_rng *rng)
 	enum message_kind kind = (enum message_kind)(1 + fuzz_below(rng, MESSAGE_KIND_COUNT - 1));
 	size_t len = make_body(rng, kind, stream);
 	char text[MESSAGE_TEXT_BYTES + 1];
-	struct message_rank who = {0};
+	struct message_rank member = {0};
 	struct roster roster = {0};
 	uint32_t lengths[SIZE];
 	struct frame *f;
@@ -298,11 +298,11 @@ static int try_readers(struct fuzz_rng *rng)
 	message_get_text(exact, len, &code, text);
 	gather_unpack(exact, len, SIZE, 1, out, sizeof(out), lengths);
 	gather_check(exact, len, SIZE);
-	if (message_get_joined(exact, len, &who, &parent) > (int)len)
+	if (message_get_joined(exact, len, &member, &parent) > (int)len)
 		bad = 1;
-	if (message_get_hello(exact, len, &who) == 0)
-		bad |= who.rank < 0 || who.size < 0 || who.pid < 0 || strlen(who.host) > MESSAGE_HOST_BYTES ||
-		       strlen(who.job_id) > MESSAGE_ID_BYTES || strlen(who.node) > MESSAGE_NODE_BYTES;
+	if (message_get_hello(exact, len, &member) == 0)
+		bad |= member.rank < 0 || member.size < 0 || member.pid < 0 || strlen(member.host) > MESSAGE_HOST_BYTES ||
+		       strlen(member.job_id) > MESSAGE_ID_BYTES || strlen(member.node) > MESSAGE_NODE_BYTES;
 	if (roster_set(&roster, f, SIZE) == 0)
 		for (int i = 0; i < SIZE; i++) {
 			roster_host(&roster, i, text);

@@ -3,7 +3,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import mpi.MPI;
 
-/** An MPI program: sums ranks, then does what its first argument says. */
+/** An MPI program: sums ranks, then does what its first argument selects. */
 public final class Ring {
 	public static void main(String[] argv) throws Exception {
 		String mode = "";

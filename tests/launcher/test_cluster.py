@@ -330,7 +330,7 @@ class Staged(Cluster):
         self.assert_gone(self.agents())
 
     def test_much_is_copied(self):
-        """More than the window of pieces that may be under way."""
+        """More than the credit for pieces that may be under way."""
         with open(self.path("data.jar"), "wb") as f:
             f.write(os.urandom(1 << 20) * 12)
         with open(self.path("prog"), "w", encoding="ascii") as f:

@@ -44,12 +44,12 @@ class Java(LauncherTest):
 
     def test_the_limits_of_a_jvm(self):
         script = "-XX:+PrintFlagsFinal"
-        for np, options, percentage, said in ((2, [], "25.0", False), (5, [], "16.0", True), (5, ["-Xmx64m"], "25.0", False),
+        for np, options, percentage, shown in ((2, [], "25.0", False), (5, [], "16.0", True), (5, ["-Xmx64m"], "25.0", False),
                                               (5, ["-XX:MaxRAMPercentage=7"], "7.0", True)):
             with self.subTest(np=np, options=options):
                 out, err = self.probe("properties", np=np, options=["-l", "-v", script] + options)
                 self.assertEqual(len(re.findall(r"(?m) MaxRAMPercentage +=? %s0* " % re.escape(percentage), out)), np)
-                self.assertEqual("-XX:MaxRAMPercentage=" in err, said, err)
+                self.assertEqual("-XX:MaxRAMPercentage=" in err, shown, err)
 
     def test_class_path_means_the_calling_folder(self):
         os.mkdir(self.path("elsewhere"))
@@ -167,8 +167,8 @@ class DryRun(LauncherTest):
             self.assertEqual(out.count("\ncd ") + out.startswith("cd "), 1 if device == "smpdev" else 3, out)
         self.assertEqual(os.listdir(self.tmpdir), [])
 
-    def test_native_access_is_granted_where_the_jvm_asks_for_it(self):
-        for text, granted in (("25", True), ("22.0.1", True), ("21.0.2", False), ("17.0.15", False),
+    def test_native_access_is_enabled_where_the_jvm_asks_for_it(self):
+        for text, enabled in (("25", True), ("22.0.1", True), ("21.0.2", False), ("17.0.15", False),
                               ("1.8.0_292", False)):
             home = self.path("jdk " + text)
             os.makedirs(os.path.join(home, "bin"))
@@ -184,7 +184,7 @@ class DryRun(LauncherTest):
                         with open(os.path.join(home, "release"), "w", encoding="ascii") as f:
                             f.write('IMPLEMENTOR="x"\nJAVA_VERSION="%s"\n' % text)
                     out, _ = self.succeed("-n", "-np", 1, "X", env={"JAVA_HOME": home})
-                    self.assertEqual("--enable-native-access=ALL-UNNAMED" in out, granted)
+                    self.assertEqual("--enable-native-access=ALL-UNNAMED" in out, enabled)
                     self.assertIn(shlex.quote(java), out)
         out, _ = self.succeed("-n", "-np", 1, "--enable-native-access=my.module", "X", env={"JAVA_HOME": home})
         self.assertNotIn("ALL-UNNAMED", out)

@@ -66,7 +66,7 @@ class Streams(LauncherTest):
         self.assertEqual(len(out.splitlines()), 1200)
         self.assertEqual(read(self.path("o", "rank.3.out")).splitlines(), self.expected(3))
 
-    def test_a_failure_says_where_the_output_is(self):
+    def test_a_failure_names_where_the_output_is(self):
         status, _, err = self.sh(2, "[ $1 = 1 ] && exit 3; exit 0", "--output", self.path("o"))
         self.assertEqual(status, 3)
         self.assertIn("its standard error is in " + self.path("o", "rank.1.err"), err)
@@ -184,7 +184,7 @@ class PortServer(LauncherTest):
                 key.data()
         self.assertTrue(condition())
 
-    def say(self, data):
+    def report_bytes(self, data):
         s = socket.create_connection(("127.0.0.1", self.server.port), 30)
         self.addCleanup(s.close)
         s.sendall(data)
@@ -208,12 +208,12 @@ class PortServer(LauncherTest):
     def test_rounds_and_strangers(self):
         for round_number in range(2):
             base = 100 * round_number
-            self.say(b"GET / HTTP/1.0\r\n\r\n plus enough to be a report")  # not a rank
-            self.say(self.report(2, 1, 1))   # no such rank
-            self.say(self.report(0, 1, 1)[:5]).close()  # gave up
-            one = self.say(self.report(1, base + 3, base + 4))
+            self.report_bytes(b"GET / HTTP/1.0\r\n\r\n plus enough to be a report")  # not a rank
+            self.report_bytes(self.report(2, 1, 1))   # no such rank
+            self.report_bytes(self.report(0, 1, 1)[:5]).close()  # gave up
+            one = self.report_bytes(self.report(1, base + 3, base + 4))
             self.serve_until(lambda: self.server.missing() == [0])
-            zero = self.say(self.report(0, base + 1, base + 2))
+            zero = self.report_bytes(self.report(0, base + 1, base + 2))
             self.serve_until(lambda: self.server.missing() == [0, 1])
             expected = "#Peer Information;127.0.0.1@%d@%d@0@0;127.0.0.1@%d@%d@1@0" % (
                 base + 2, base + 1, base + 4, base + 3)

@@ -41,7 +41,7 @@ class Find(LauncherTest):
                 self.assertEqual(task and (task.engine, task.rank, task.size, task.ranks_here), expected)
 
     def test_a_task_without_a_rank(self):
-        with self.assertRaisesRegex(UserError, "a task of PMI, but the environment does not tell its rank"):
+        with self.assertRaisesRegex(UserError, "a task of PMI, but the environment does not name its rank"):
             engine.find({"PMI_FD": "3"})
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The man pages say what the code says: every setting with its default and choices, every option of the
+"""The man pages agree with the code: every setting with its default and choices, every option of the
 scripts' --help, every function of ibvx.h.
 
 usage: man.py ROOT
@@ -50,7 +50,7 @@ def check_settings(root):
 def check_functions(root):
     header = re.sub(r"/\*.*?\*/", "", read(root, "native/ibvx.h"), flags=re.S)
     page = plain(read(root, "scripts/man/ibvx.3"))
-    return ["ibvx.3: says nothing of %s" % name
+    return ["ibvx.3: does not mention %s" % name
             for name in sorted(set(re.findall(r"\b(ibvx_\w+)\s*\(", header)))
             if not re.search(r"\b%s\b" % name, page)]
 
@@ -65,7 +65,7 @@ def check_options(root, script):
     heads = re.findall(r"^\s+(-\S+(?:, -\S+)*)", run.stdout, re.M)
     options = {option.split("=")[0].rstrip(",") for head in heads for option in head.split(", ")}
     options = sorted(option for option in options if ":" not in option)  # -javaagent:... is the JVM's
-    return ["%s.1: says nothing of %s" % (script, option) for option in options
+    return ["%s.1: does not mention %s" % (script, option) for option in options
             if not re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(option), page)]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The C examples of README.md compile without a warning, and the program says hello on two ranks.
+"""The C examples of README.md compile without a warning, and the program prints hello on two ranks.
 
 usage: readme.py ROOT BUILD LIBRARY CC...
 """

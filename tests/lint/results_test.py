@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scripts/lib/results.py decides whether the tests have passed: what does it say to each outcome?"""
+"""scripts/lib/results.py decides whether the tests have passed: what does it make of each outcome?"""
 import json
 import os
 import subprocess

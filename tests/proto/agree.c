@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Both ends of a pair choose one transport (core/agree.h): three transports of the test, and who reaches whom by which. */
+/* Both ends of a pair choose one transport (core/agree.h): three transports of the test, and which ranks each of them reaches. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@ struct world_config timed(uint64_t seed)
 	return cfg;
 }
 
-/* Opening a region with the core's lock held would end here. */
+/* Pinning with the core's lock held would end here. */
 static void needs_lock(struct fake_array *m, void *arg)
 {
 	struct caller *c = arg;

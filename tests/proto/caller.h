@@ -2,7 +2,7 @@
 #ifndef TESTS_PROTO_CALLER_H
 #define TESTS_PROTO_CALLER_H
 /*
- * caller: one blocking send or receive of memory that moves, on a thread of its own.
+ * caller: one blocking send or receive of pinnable memory, on a thread of its own.
  */
 #include <pthread.h>
 
@@ -30,13 +30,13 @@ void call_prepare(struct caller *c, struct world *w, int rank, bool send, int pe
 void call_start(struct caller *c);
 /* Both. */
 void call(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes);
-/* Waits for the end of the call: what it returned. No region is open. */
+/* Waits for the end of the call: what it returned. Nothing is pinned. */
 int ended(struct caller *c);
 /* The same for a call that needs the others' turns, too. */
 int ended_with(struct caller *c, struct world *w);
 void caller_free(struct caller *c);
 
-/* A call of rank 0 (by seed a send or a receive) with its like of rank 1, which dies after a while: the call of rank 0 ends, and says so. */
+/* A call of rank 0 (by seed a send or a receive) with its like of rank 1, which dies after a while: the call of rank 0 ends, and reports it. */
 void call_dies(struct world_config cfg, uint64_t seed, size_t bytes, unsigned after_us);
 
 #endif

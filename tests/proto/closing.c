@@ -166,7 +166,7 @@ static void flushed(void **state)
 	}
 }
 
-/* After BYE: what was sent before is received, more is not to be had, and the text says who left. */
+/* After BYE: what was sent before is received, more is not to be had, and the text names the rank that left. */
 static void after_goodbye(void **state)
 {
 	struct text t = text_of(1, 100);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocking receives that look for their message before they are posted: what lands, what needs a request, what stands before them. */
+/* Blocking receives that look for their message before they are posted: what is received directly, what needs a request, what stands before them. */
 #include "directed.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ static void send_all(struct world *w, ibvx_req *sends, int count)
 		assert_int_equal(finish(w, 0, &sends[i], NULL), 0);
 }
 
-/* It lands, whatever the capacity and wildcards, and the status is that of any receive. */
-static void lands(void **state)
+/* It is received directly, whatever the capacity and wildcards, and the status is that of any receive. */
+static void direct(void **state)
 {
 	static const struct {
 		size_t bytes, capacity;
@@ -161,7 +161,7 @@ static void needs_more(void **state)
 	text_free(small);
 }
 
-/* Of another type: consumed, and both sides are told. */
+/* Of another type: consumed, and both sides get the error. */
 static void other_type(void **state)
 {
 	char mem[8];
@@ -242,11 +242,11 @@ static void threads_and_death(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(lands),      cmocka_unit_test(others_stay), cmocka_unit_test(posted_come_first),
+	cmocka_unit_test(direct),      cmocka_unit_test(others_stay), cmocka_unit_test(posted_come_first),
 	cmocka_unit_test(needs_more), cmocka_unit_test(other_type),  cmocka_unit_test(threads_and_death),
 };
 
 int main(void)
 {
-	return cmocka_run_group_tests_name("landing", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("direct_recv", tests, NULL, NULL);
 }

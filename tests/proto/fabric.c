@@ -28,7 +28,7 @@ void fabric_config_random(struct fabric_config *cfg, uint64_t seed)
 		.learns_gets = seed % 3 == 0,
 		.get_min = rng_percent(&r, 60) ? 0 : (size_t)rng_range(&r, 1, 100000),
 		.get_delay_max = rng_percent(&r, 30) ? 0 : (unsigned)rng_range(&r, 1, 100),
-		.expose_refuse_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
+		.pack_refuse_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
 		.get_fail_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
 		.put_min = rng_percent(&r, 60) ? 0 : (size_t)rng_range(&r, 1, 100000),
 		.lease_fail_percent = rng_percent(&r, 70) ? 0 : (unsigned)rng_range(&r, 1, 60),
@@ -82,7 +82,7 @@ void fabric_free(struct fabric *f)
 		return;
 	fabric_clock_stop(f);
 	for (int r = 0; r < f->cfg.size; r++) {
-		fabric_drop_exposures(f, r, -1);
+		fabric_drop_registrations(f, r, -1);
 		fabric_drop_gets(f, r, -1);
 	}
 	for (int i = 0; i < f->cfg.size * f->cfg.size; i++)
@@ -203,7 +203,7 @@ bool fabric_due(struct fabric *f, int rank)
 		struct link *in = fabric_link(f, peer, rank), *out = fabric_link(f, rank, peer);
 
 		if (in->head ? in->head->due <= f->now
-			     : in->down && !in->down_told && !in->forgotten && in->down_at <= f->now)
+			     : in->down && !in->down_reported && !in->forgotten && in->down_at <= f->now)
 			return true;
 		if (out->lacked && fabric_link_has_room(f, out, 0))
 			return true;
@@ -211,7 +211,7 @@ bool fabric_due(struct fabric *f, int rank)
 	return false;
 }
 
-/* As transport_ops.doorbell has it: bit 0 says that somebody sleeps. */
+/* As transport_ops.doorbell has it: bit 0 means that somebody sleeps. */
 static void wake_word(_Atomic uint32_t *word)
 {
 	uint32_t v = atomic_load(word);
@@ -226,7 +226,7 @@ static void wake_word(_Atomic uint32_t *word)
 void fabric_wake(struct node *n)
 {
 	for (int i = 0; i < TRANSPORT_DOORBELL_WORDS; i++)
-		wake_word(&n->bell[i]);
+		wake_word(&n->doorbell[i]);
 }
 
 static void wake_due(struct fabric *f)

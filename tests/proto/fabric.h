@@ -5,7 +5,7 @@
  * fabric: what the fake transport's endpoints share; only for fabric*.c and fake_*.c.
  *
  * One mutex guards all of it (`lock`), taken inside the core's lock and never held
- * across an upcall.  Bells and armed flags are atomic.
+ * across an upcall.  Doorbells and armed flags are atomic.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ struct packet {
 	struct wire_hdr *wire; /* one block of exactly the packet's size, so that ASan sees overruns */
 };
 
-/* The window that the source of a link has opened. */
+/* The lease that the source of a link has opened. */
 enum fake_lease_state { FAKE_CLOSED, FAKE_OFFERED, FAKE_CLAIMED, FAKE_COPIED, FAKE_REFUSED, FAKE_ABANDONED };
 
 struct link {
@@ -33,18 +33,18 @@ struct link {
 	size_t payload_max;
 	bool connecting;
 	uint64_t up_at;
-	bool lacked;         /* a reserve was refused and its sender is owed a wake-up */
+	bool lacked;         /* a reserve was refused and its sender waits for a wake-up */
 	uint64_t lacked_until; /* a refusal without need ends here */
 	bool down;           /* the source is gone: on_down after the last packet */
 	uint64_t down_at;
-	bool down_told;
+	bool down_reported;
 	bool forgotten;      /* the destination has given the source up */
-	bool refuses;        /* the destination is gone, and reserve says so */
+	bool refuses;        /* the destination is gone: reserve fails */
 	uint64_t sent[WIRE_KIND_COUNT];
 };
 
-struct exposure {
-	struct exposure *next;
+struct registration {
+	struct registration *next;
 	uint64_t id, cookie;
 	int peer;
 	enum transport_access access;
@@ -66,9 +66,9 @@ struct get {
 
 struct node {
 	bool open, dead, frozen, left;
-	struct exposure *exposures;
+	struct registration *registrations;
 	struct get *gets;
-	_Atomic uint32_t bell[TRANSPORT_DOORBELL_WORDS];
+	_Atomic uint32_t doorbell[TRANSPORT_DOORBELL_WORDS];
 	atomic_bool armed;
 };
 
@@ -105,8 +105,8 @@ void fabric_push(struct fabric *f, int src, int dst, struct packet *p);
 struct packet *fabric_pop(struct link *l);
 void fabric_drop(struct link *l, unsigned keep);
 void fabric_packet_free(struct packet *p);
-struct exposure *fabric_exposure(struct fabric *f, int rank, uint64_t id);
-void fabric_drop_exposures(struct fabric *f, int rank, int peer); /* peer -1: all */
+struct registration *fabric_registration(struct fabric *f, int rank, uint64_t id);
+void fabric_drop_registrations(struct fabric *f, int rank, int peer); /* peer -1: all */
 void fabric_drop_gets(struct fabric *f, int rank, int peer);
 void fabric_source_gone(struct fabric *f, int src, bool everybody);
 void fabric_wake(struct node *n);

@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct exposure *fabric_exposure(struct fabric *f, int rank, uint64_t id)
+struct registration *fabric_registration(struct fabric *f, int rank, uint64_t id)
 {
-	for (struct exposure *e = f->nodes[rank].exposures; e; e = e->next)
+	for (struct registration *e = f->nodes[rank].registrations; e; e = e->next)
 		if (e->id == id)
 			return e;
 	return NULL;
 }
 
-void fabric_drop_exposures(struct fabric *f, int rank, int peer)
+void fabric_drop_registrations(struct fabric *f, int rank, int peer)
 {
-	struct exposure **at = &f->nodes[rank].exposures;
+	struct registration **at = &f->nodes[rank].registrations;
 
 	while (*at) {
-		struct exposure *e = *at;
+		struct registration *e = *at;
 
 		if (peer >= 0 && e->peer != peer) {
 			at = &e->next;
@@ -46,7 +46,7 @@ void fabric_drop_gets(struct fabric *f, int rank, int peer)
 	}
 }
 
-/* src sends no more. Peers that never had to do with it are told only if it died. */
+/* src sends no more. Peers that never talked to it are notified only if it died. */
 void fabric_source_gone(struct fabric *f, int src, bool everybody)
 {
 	for (int dst = 0; dst < f->cfg.size; dst++) {
@@ -76,7 +76,7 @@ void fabric_kill(struct fabric *f, int rank, bool whole)
 			fabric_drop(out, (unsigned)rng_below(&f->rng, (uint64_t)out->packets + 1));
 	}
 	fabric_source_gone(f, rank, true);
-	fabric_drop_exposures(f, rank, -1);
+	fabric_drop_registrations(f, rank, -1);
 	fabric_drop_gets(f, rank, -1);
 	/* a get from the dead ends with an error, after its time */
 	for (int r = 0; r < f->cfg.size; r++)
@@ -126,12 +126,12 @@ uint64_t fabric_sent(struct fabric *f, int src, int dst, enum wire_kind kind)
 	return count;
 }
 
-int fabric_exposures(struct fabric *f, int rank)
+int fabric_registrations(struct fabric *f, int rank)
 {
 	int count = 0;
 
 	pthread_mutex_lock(&f->lock);
-	for (struct exposure *e = f->nodes[rank].exposures; e; e = e->next)
+	for (struct registration *e = f->nodes[rank].registrations; e; e = e->next)
 		count++;
 	pthread_mutex_unlock(&f->lock);
 	return count;

@@ -15,7 +15,7 @@ struct fake {
 	struct transport_sink sink;
 	struct transport_wakeups *wakeups;
 	struct transport_watch watch;
-	int watched;        /* a descriptor that never has anything to say, or -1 */
+	int watched;        /* a descriptor that never has anything to report, or -1 */
 	int open_peer;      /* the peer whose slot is open, or -1 */
 	_Atomic int inside; /* the thread that is in a locked function */
 	int depth;

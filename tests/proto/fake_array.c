@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fake_array_move(struct fake_array *m)
+static void fake_array_relocate(struct fake_array *m)
 {
 	char *to = malloc(m->bytes ? m->bytes : 1);
 
@@ -22,7 +22,7 @@ static void *fake_array_enter(struct ibvx_pin *heap)
 	struct fake_array *m = (struct fake_array *)heap;
 
 	if (m->open) {
-		fprintf(stderr, "a region is opened that is open\n");
+		fprintf(stderr, "a pin of what is pinned\n");
 		abort();
 	}
 	if (m->refuse) {
@@ -30,11 +30,11 @@ static void *fake_array_enter(struct ibvx_pin *heap)
 		return NULL;
 	}
 	if (rng_percent(&m->rng, 50))
-		fake_array_move(m);
+		fake_array_relocate(m);
 	if (m->on_enter)
 		m->on_enter(m, m->arg);
 	m->open = true;
-	m->regions++;
+	m->pins++;
 	return m->at;
 }
 
@@ -43,12 +43,12 @@ static void fake_array_leave(struct ibvx_pin *heap, void *at)
 	struct fake_array *m = (struct fake_array *)heap;
 
 	if (!m->open || at != m->at) {
-		fprintf(stderr, "a region is closed that is not open, or another one\n");
+		fprintf(stderr, "an unpin of what is not pinned, or of another one\n");
 		abort();
 	}
 	m->open = false;
 	if (rng_percent(&m->rng, 50))
-		fake_array_move(m);
+		fake_array_relocate(m);
 }
 
 void fake_array_init(struct fake_array *m, char *at, size_t bytes, uint64_t seed)
@@ -64,7 +64,7 @@ static void fake_array_drop(struct ibvx_pin *heap)
 	struct fake_array *m = (struct fake_array *)heap;
 
 	if (m->open) {
-		fprintf(stderr, "lent memory is given back while a region of it is open\n");
+		fprintf(stderr, "zero-copy memory is released while it is pinned\n");
 		abort();
 	}
 	atomic_fetch_add(m->dropped, 1);
@@ -73,7 +73,7 @@ static void fake_array_drop(struct ibvx_pin *heap)
 	free(m);
 }
 
-struct ibvx_pin *fake_array_lend(char *at, size_t bytes, uint64_t seed, atomic_uint *dropped)
+struct ibvx_pin *fake_array_donate(char *at, size_t bytes, uint64_t seed, atomic_uint *dropped)
 {
 	struct fake_array *m = malloc(sizeof(*m));
 

@@ -2,9 +2,9 @@
 #ifndef TESTS_PROTO_FAKE_ARRAY_H
 #define TESTS_PROTO_FAKE_ARRAY_H
 /*
- * moving: memory as a collector sees it.  While no region is open it may lie anywhere: opening and closing one moves it, and
- * the place where it was is filled with rubbish and freed, so that ASan or a check of the bytes catches whoever kept
- * an address.  One thread at a time, of lent memory whichever.
+ * fake_array: memory as a collector sees it.  While it is not pinned it may lie anywhere: pinning and unpinning relocates it, and
+ * the place where it was is filled with rubbish and freed, so that ASan or a check of the bytes catches code that kept
+ * an address.  One thread at a time, any thread for zero-copy sends.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,9 +17,9 @@ struct fake_array {
 	char *at;
 	size_t bytes;
 	struct rng rng;
-	bool open;             /* a region is open */
-	unsigned regions;
-	unsigned refuse;       /* so many times there is no region just now */
+	bool open;             /* pinned */
+	unsigned pins;
+	unsigned refuse;       /* so many times it cannot be pinned */
 	void (*on_enter)(struct fake_array *m, void *arg); /* or NULL */
 	void *arg;
 	atomic_uint *dropped;
@@ -28,10 +28,10 @@ struct fake_array {
 /* Takes `at` (from malloc) over. */
 void fake_array_init(struct fake_array *m, char *at, size_t bytes, uint64_t seed);
 
-/* The same to be lent (ibvx_pin_isend): who drops it frees it, and counts one in *dropped. */
-struct ibvx_pin *fake_array_lend(char *at, size_t bytes, uint64_t seed, atomic_uint *dropped);
+/* The same for a zero-copy send (ibvx_pin_isend): drop() frees it and counts one in *dropped. */
+struct ibvx_pin *fake_array_donate(char *at, size_t bytes, uint64_t seed, atomic_uint *dropped);
 
-/* After a receive: brings what was staged to its place. */
+/* After a receive: copies what was bounced to its destination. */
 void fake_array_bring(struct fake_array *m);
 
 #endif

@@ -19,7 +19,7 @@ static unsigned lease_word(unsigned number, enum fake_lease_state state)
 }
 
 /* From one state to another, unless the other side was quicker. */
-static bool lease_move(struct link *l, unsigned number, enum fake_lease_state from, enum fake_lease_state to)
+static bool lease_change(struct link *l, unsigned number, enum fake_lease_state from, enum fake_lease_state to)
 {
 	unsigned seen = lease_word(number, from);
 
@@ -52,12 +52,12 @@ static int lease_end(struct transport *base, int peer, enum transport_lease_end 
 
 	switch ((enum fake_lease_state)(seen & 7)) {
 	case FAKE_OFFERED:
-		return how != TRANSPORT_LOOK && lease_move(l, number, FAKE_OFFERED, FAKE_CLOSED) ? 0 : -EAGAIN;
+		return how != TRANSPORT_LOOK && lease_change(l, number, FAKE_OFFERED, FAKE_CLOSED) ? 0 : -EAGAIN;
 	case FAKE_CLAIMED:
 		if (how != TRANSPORT_ABANDON && !atomic_load(&t->f->lease_expired))
 			return -EAGAIN;
 		pthread_mutex_lock(&t->f->lock); /* not during a copy: the memory is gone then */
-		seen = lease_move(l, number, FAKE_CLAIMED, FAKE_ABANDONED);
+		seen = lease_change(l, number, FAKE_CLAIMED, FAKE_ABANDONED);
 		pthread_mutex_unlock(&t->f->lock);
 		return seen ? -EIO : -EAGAIN;
 	case FAKE_COPIED:
@@ -84,7 +84,7 @@ static int lease_claim(struct transport *base, int peer, const void *desc)
 
 	fake_enter(t, "lease claim");
 	memcpy(&d, desc, sizeof(d));
-	if (d.magic == (uint32_t)FAKE_MAGIC && lease_move(l, d.number, FAKE_OFFERED, FAKE_CLAIMED)) {
+	if (d.magic == (uint32_t)FAKE_MAGIC && lease_change(l, d.number, FAKE_OFFERED, FAKE_CLAIMED)) {
 		l->lease_err = 0;
 		if (rng_percent(&f->rng, f->cfg.lease_fail_percent))
 			l->lease_err = f->cfg.get_errno ? f->cfg.get_errno : rng_percent(&f->rng, 50) ? -EPERM : -EFAULT;
@@ -123,8 +123,8 @@ static bool lease_settle(struct transport *base, int peer, const void *desc, boo
 
 	fake_enter(t, "lease settle");
 	memcpy(&d, desc, sizeof(d));
-	settled = lease_move(l, d.number, FAKE_CLAIMED, copied ? FAKE_COPIED : FAKE_REFUSED);
-	if (!settled && !lease_move(l, d.number, FAKE_ABANDONED, FAKE_CLOSED))
+	settled = lease_change(l, d.number, FAKE_CLAIMED, copied ? FAKE_COPIED : FAKE_REFUSED);
+	if (!settled && !lease_change(l, d.number, FAKE_ABANDONED, FAKE_CLOSED))
 		fabric_violate(t->f, "rank %d: a lease of rank %d is settled that was not claimed", t->rank, peer);
 	fake_leave(t);
 	return settled && copied;

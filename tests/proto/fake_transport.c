@@ -59,7 +59,7 @@ static bool peer_valid(struct fake *t, int peer, const char *what)
 }
 
 /* The peer is looked after when the core has released its lock. */
-static void owe_ring(struct fake *t, int peer)
+static void wake_later(struct fake *t, int peer)
 {
 	struct node *n = &t->f->nodes[peer];
 	struct transport_wakeups *b = t->wakeups;
@@ -88,7 +88,7 @@ static bool fake_awaits(const struct transport *base, int peer)
 	bool more;
 
 	pthread_mutex_lock(&t->f->lock);
-	more = !l->forgotten && (l->head || (l->down && !l->down_told));
+	more = !l->forgotten && (l->head || (l->down && !l->down_reported));
 	pthread_mutex_unlock(&t->f->lock);
 	return more;
 }
@@ -213,15 +213,15 @@ static void fake_close(struct transport *base)
 	f = t->f;
 	n = &f->nodes[t->rank];
 	fake_enter(t, "close");
-	if (n->exposures) {
+	if (n->registrations) {
 		bool wanted = false;
 
-		for (struct exposure *e = n->exposures; e; e = e->next)
+		for (struct registration *e = n->registrations; e; e = e->next)
 			wanted |= !fabric_link(f, e->peer, t->rank)->forgotten;
 		if (wanted)
-			fabric_violate(f, "rank %d: closed with memory exposed", t->rank);
+			fabric_violate(f, "rank %d: closed with memory registered", t->rank);
 	}
-	fabric_drop_exposures(f, t->rank, -1);
+	fabric_drop_registrations(f, t->rank, -1);
 	fabric_drop_gets(f, t->rank, -1);
 	fabric_source_gone(f, t->rank, !n->left);
 	n->open = false;
@@ -332,7 +332,7 @@ static void fake_commit(struct transport *base, int peer, struct transport_slot 
 		fabric_packet_free(p); /* nobody is there to receive it */
 	} else {
 		fabric_push(f, t->rank, peer, p);
-		owe_ring(t, peer);
+		wake_later(t, peer);
 	}
 	fake_leave(t);
 }
@@ -369,7 +369,7 @@ static bool deliver_packet(struct fake *t, int peer)
 	fabric_packet_free(p);
 	pthread_mutex_lock(&f->lock);
 	if (l->lacked)
-		owe_ring(t, peer);
+		wake_later(t, peer);
 	return true;
 }
 
@@ -380,9 +380,9 @@ static bool deliver_down(struct fake *t, int peer)
 	char why[80];
 	bool left = f->nodes[peer].left;
 
-	if (!l->down || l->down_told || l->forgotten || l->head || l->down_at > f->now)
+	if (!l->down || l->down_reported || l->forgotten || l->head || l->down_at > f->now)
 		return false;
-	l->down_told = true;
+	l->down_reported = true;
 	snprintf(why, sizeof(why), "rank %d has died (the fake link broke)", peer);
 	pthread_mutex_unlock(&f->lock);
 	t->sink.on_down(t->sink.core, peer, left ? -EPIPE : -ECONNRESET, left ? "left" : why);
@@ -390,19 +390,19 @@ static bool deliver_down(struct fake *t, int peer)
 	return true;
 }
 
-/* The memory is read, or written, here, while the exposure is known to stand. */
-static int move_copy(struct fabric *f, const struct get *g, int rank)
+/* The memory is read, or written, here, while the registration is known to stand. */
+static int rma_copy(struct fabric *f, const struct get *g, int rank)
 {
-	struct exposure *e;
+	struct registration *e;
 
 	if (g->err)
 		return g->err;
-	e = fabric_exposure(f, g->peer, g->id);
+	e = fabric_registration(f, g->peer, g->id);
 	if (e && (e->access != g->access || e->peer != rank))
-		fabric_violate(f, "rank %d: moves memory of rank %d that is exposed otherwise", rank, g->peer);
+		fabric_violate(f, "rank %d: accesses memory of rank %d that is registered for other access", rank, g->peer);
 	if (!e) {
 		if (f->nodes[g->peer].open && !fabric_link(f, rank, g->peer)->forgotten)
-			fabric_violate(f, "rank %d: unexposed what rank %d was still moving", g->peer, rank);
+			fabric_violate(f, "rank %d: released memory that rank %d was still transferring", g->peer, rank);
 		return -ECONNRESET;
 	}
 	for (int i = 0; i < 2; i++)
@@ -427,11 +427,11 @@ static int put_behind(struct fake *t, const struct get *g)
 	}
 	*p->wire = g->behind;
 	fabric_push(t->f, t->rank, g->peer, p);
-	owe_ring(t, g->peer);
+	wake_later(t, g->peer);
 	return 0;
 }
 
-static bool deliver_move(struct fake *t)
+static bool deliver_rma(struct fake *t)
 {
 	struct fabric *f = t->f;
 	struct get **at = &f->nodes[t->rank].gets, *g;
@@ -443,12 +443,12 @@ static bool deliver_move(struct fake *t)
 	if (!g)
 		return false;
 	*at = g->next;
-	err = move_copy(f, g, t->rank);
+	err = rma_copy(f, g, t->rank);
 	if (err == 0 && g->access == TRANSPORT_PUT)
 		err = put_behind(t, g);
 	pthread_mutex_unlock(&f->lock);
 	if (err)
-		error_set(err, "the fake move failed");
+		error_set(err, "the fake rma operation failed");
 	if (g->access == TRANSPORT_GET)
 		t->sink.on_get(t->sink.core, g->peer, g->cookie, err);
 	else
@@ -462,7 +462,7 @@ static bool deliver_one(struct fake *t)
 {
 	int size = t->f->cfg.size, first = (int)rng_below(&t->f->rng, (uint64_t)size + 1);
 
-	if (first == size && deliver_move(t))
+	if (first == size && deliver_rma(t))
 		return true;
 	for (int i = 0; i < size; i++) {
 		int peer = (first + i) % size;
@@ -470,7 +470,7 @@ static bool deliver_one(struct fake *t)
 		if (deliver_packet(t, peer) || deliver_down(t, peer))
 			return true;
 	}
-	return deliver_move(t);
+	return deliver_rma(t);
 }
 
 static int fake_poll(struct transport *base, int budget)
@@ -545,10 +545,10 @@ static uint32_t *fake_doorbell(struct transport *base)
 {
 	struct fake *t = fake_of(base);
 
-	return (uint32_t *)t->f->nodes[t->rank].bell;
+	return (uint32_t *)t->f->nodes[t->rank].doorbell;
 }
 
-/* --- moves --- */
+/* --- rma operations --- */
 
 struct fake_desc {
 	uint64_t magic, id;
@@ -561,24 +561,24 @@ static int fake_pack_rkey(struct transport *base, int peer, uint64_t cookie, enu
 {
 	struct fake *t = fake_of(base);
 	struct fabric *f = t->f;
-	struct exposure *e = NULL;
+	struct registration *e = NULL;
 	struct fake_desc d = { .magic = FAKE_MAGIC };
 	int ret = 0;
 
 	fake_enter(t, "pack_rkey");
-	if (!peer_valid(t, peer, "expose") || rng_percent(&f->rng, f->cfg.expose_refuse_percent))
+	if (!peer_valid(t, peer, "pack_rkey") || rng_percent(&f->rng, f->cfg.pack_refuse_percent))
 		goto out;
-	for (e = f->nodes[t->rank].exposures; e; e = e->next)
+	for (e = f->nodes[t->rank].registrations; e; e = e->next)
 		if (e->peer == peer && e->cookie == cookie)
-			fabric_violate(f, "rank %d: cookie %llu exposed twice", t->rank,
+			fabric_violate(f, "rank %d: cookie %llu registered twice", t->rank,
 				       (unsigned long long)cookie);
 	e = calloc(1, sizeof(*e));
 	ret = e ? (int)sizeof(d) : -ENOMEM;
 	if (!e)
 		goto out;
-	*e = (struct exposure){ .next = f->nodes[t->rank].exposures, .id = ++f->next_id, .cookie = cookie,
+	*e = (struct registration){ .next = f->nodes[t->rank].registrations, .id = ++f->next_id, .cookie = cookie,
 				.peer = peer, .access = access, .base = { from[0], from[1] }, .len = { len[0], len[1] } };
-	f->nodes[t->rank].exposures = e;
+	f->nodes[t->rank].registrations = e;
 	d.id = e->id;
 	d.len[0] = len[0];
 	d.len[1] = len[1];
@@ -591,19 +591,19 @@ out:
 static void fake_release_rkey(struct transport *base, int peer, uint64_t cookie)
 {
 	struct fake *t = fake_of(base);
-	struct exposure **at;
+	struct registration **at;
 
 	fake_enter(t, "release_rkey");
-	at = &t->f->nodes[t->rank].exposures;
+	at = &t->f->nodes[t->rank].registrations;
 	while (*at && ((*at)->peer != peer || (*at)->cookie != cookie))
 		at = &(*at)->next;
 	if (*at) {
-		struct exposure *e = *at;
+		struct registration *e = *at;
 
 		*at = e->next;
 		free(e);
 	} else if (!t->f->nodes[t->rank].dead) {
-		fabric_violate(t->f, "rank %d: unexpose of cookie %llu that is not exposed to rank %d", t->rank,
+		fabric_violate(t->f, "rank %d: release of cookie %llu that is not registered for rank %d", t->rank,
 			       (unsigned long long)cookie, peer);
 	}
 	fake_leave(t);
@@ -630,7 +630,7 @@ static bool fake_prefers_put(const struct transport *base, int peer, size_t byte
 	return bytes >= t->f->cfg.put_min;
 }
 
-static int move_outcome(struct fabric *f, int peer, enum transport_access access)
+static int rma_outcome(struct fabric *f, int peer, enum transport_access access)
 {
 	if (f->nodes[peer].dead || !f->nodes[peer].open)
 		return -ESRCH;
@@ -641,7 +641,7 @@ static int move_outcome(struct fabric *f, int peer, enum transport_access access
 	return rng_percent(&f->rng, 50) ? -EPERM : -ENOSYS;
 }
 
-static int move_start(struct transport *base, int peer, enum transport_access access, const struct transport_rma *get,
+static int rma_start(struct transport *base, int peer, enum transport_access access, const struct transport_rma *get,
 		      const struct wire_hdr *behind)
 {
 	const char *what = access == TRANSPORT_GET ? "get" : "put";
@@ -661,7 +661,7 @@ static int move_start(struct transport *base, int peer, enum transport_access ac
 		goto out; /* a corrupt packet may bring such */
 	}
 	if (d.len[0] != get->local[0].len || d.len[1] != get->local[1].len)
-		fabric_violate(f, "rank %d: %s of %zu + %zu bytes, exposed are %llu + %llu", t->rank, what,
+		fabric_violate(f, "rank %d: %s of %zu + %zu bytes, registered are %llu + %llu", t->rank, what,
 			       get->local[0].len, get->local[1].len, (unsigned long long)d.len[0],
 			       (unsigned long long)d.len[1]);
 	if (rng_percent(&f->rng, f->cfg.refuse_percent)) {
@@ -678,7 +678,7 @@ static int move_start(struct transport *base, int peer, enum transport_access ac
 		goto out;
 	*g = (struct get){ .next = f->nodes[t->rank].gets, .cookie = get->cookie, .id = d.id, .peer = peer,
 			   .due = f->now + rng_below(&f->rng, (uint64_t)f->cfg.get_delay_max + 1),
-			   .err = move_outcome(f, peer, access), .access = access, .behind = *behind,
+			   .err = rma_outcome(f, peer, access), .access = access, .behind = *behind,
 			   .base = { get->local[0].base, get->local[1].base },
 			   .len = { get->local[0].len, get->local[1].len } };
 	f->nodes[t->rank].gets = g;
@@ -692,12 +692,12 @@ static int fake_get(struct transport *base, int peer, const struct transport_rma
 {
 	static const struct wire_hdr none;
 
-	return move_start(base, peer, TRANSPORT_GET, get, &none);
+	return rma_start(base, peer, TRANSPORT_GET, get, &none);
 }
 
 static int fake_put(struct transport *base, int peer, const struct transport_rma *put, const struct wire_hdr *behind)
 {
-	return move_start(base, peer, TRANSPORT_PUT, put, behind);
+	return rma_start(base, peer, TRANSPORT_PUT, put, behind);
 }
 
 static int fake_cancel(struct transport *base, int peer, uint64_t cookie)
@@ -729,7 +729,7 @@ static void fake_forget(struct transport *base, int peer)
 
 		in->forgotten = true;
 		fabric_drop(in, 0);
-		owe_ring(t, peer);
+		wake_later(t, peer);
 	}
 	fake_leave(t);
 }
@@ -755,14 +755,14 @@ static void fake_counters(const struct transport *base, int peer,
 	.disarm = fake_disarm, .wake = fake_wake, .leave = fake_depart,                                 \
 	.doorbell = fake_doorbell, .forget = fake_forget, .counters = fake_counters
 
-#define FAKE_MOVES                                                                                     \
+#define FAKE_RMA                                                                                     \
 	.name = "fake", .open = fake_open, .pack_rkey = fake_pack_rkey, .release_rkey = fake_release_rkey,           \
 	.prefers_get = fake_prefers_get, .learns_get = fake_learns_get, .get = fake_get, .prefers_put = fake_prefers_put, .put = fake_put,        \
 	.cancel = fake_cancel
 
 const struct transport_ops fake_ops = {
 	FAKE_COMMON,
-	FAKE_MOVES,
+	FAKE_RMA,
 	.lease = &fake_lease,
 };
 

@@ -11,7 +11,7 @@
  * that makes ticks while everybody sleeps.
  *
  * What the core does against the contract (a slot left open, two threads inside, a
- * get of memory that is no longer exposed, ...) is printed and counted as a violation.
+ * get of memory that is no longer registered, ...) is printed and counted as a violation.
  *
  * Threads: every fabric_ function may be called from any thread, but not from inside an upcall.
  */
@@ -27,17 +27,17 @@ struct fabric_config {
 	unsigned connect_max;     /* ticks from the first reserve until a link stands, at most */
 	unsigned room_packets;    /* packets under way on one link, at most; 0: 1,000,000 */
 	size_t room_bytes;        /* bytes under way on one link, at most; 0: 1 GiB */
-	unsigned refuse_percent;  /* reserve and get say -EAGAIN without need */
+	unsigned refuse_percent;  /* reserve and get return -EAGAIN without need */
 	size_t payload_max;       /* 0: 256 .. 65536 for each pair at random */
 	unsigned spurious_percent;/* rings without cause, polls that deliver nothing */
 	bool learns_gets;         /* whether a get is used is learned */
 	size_t get_min;           /* prefers_get() from this size on */
 	unsigned get_delay_max;   /* ticks that a get takes at most */
-	unsigned expose_refuse_percent;
+	unsigned pack_refuse_percent;
 	unsigned get_fail_percent;
 	size_t put_min;           /* prefers_put() from this size on */
 	unsigned put_fail_percent;
-	int get_errno;            /* how moves and windows fail; 0: -EPERM or -ENOSYS at random */
+	int get_errno;            /* how rma operations and leases fail; 0: -EPERM or -ENOSYS at random */
 	unsigned lease_fail_percent;
 };
 
@@ -49,7 +49,7 @@ struct fabric *fabric_new(const struct fabric_config *cfg);
 /* Every endpoint has been closed. */
 void fabric_free(struct fabric *f);
 
-/* Ticks pass; sleepers for whom something has become due are woken. */
+/* Ticks pass; sleepers for which something has become due are woken. */
 void fabric_step(struct fabric *f, unsigned ticks);
 uint64_t fabric_now(struct fabric *f);
 /* A thread that makes a tick every period_us; nothing if it runs already.  0 or -errno. */
@@ -63,13 +63,13 @@ void fabric_kill(struct fabric *f, int rank, bool whole);
 /* Rank's polls deliver nothing any more (it hangs, but lives), or deliver again. */
 void fabric_freeze(struct fabric *f, int rank, bool frozen);
 
-/* Copies from windows do not end while held. */
+/* Copies from leased segments do not end while held. */
 void fabric_hold_leases(struct fabric *f, bool hold);
 /* One waits for that. */
 bool fabric_lease_held(struct fabric *f);
 /* One that can still be read. */
 bool fabric_lease_open(struct fabric *f, int from, int to);
-/* Who looks at a window of its own that is held finds that its time is over, and has given it up. */
+/* A sender that looks at a claimed lease finds that its time is over, and abandons it. */
 void fabric_expire_leases(struct fabric *f);
 
 /* Puts a packet of the caller's making on the link from src to dst. payload may be NULL
@@ -78,8 +78,8 @@ int fabric_inject(struct fabric *f, int src, int dst, const struct wire_hdr *hdr
 
 /* What was committed on the link from src to dst, by packet kind, since the start. */
 uint64_t fabric_sent(struct fabric *f, int src, int dst, enum wire_kind kind);
-/* Exposures that rank holds now. */
-int fabric_exposures(struct fabric *f, int rank);
+/* Registrations that rank has now. */
+int fabric_registrations(struct fabric *f, int rank);
 /* Packets that wait in all links. */
 unsigned fabric_in_flight(struct fabric *f);
 

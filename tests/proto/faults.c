@@ -95,7 +95,7 @@ static void receiver_dies_in_rendezvous(void **state)
 		}
 		err = ibvx_isend(w.ep[0], &buf, 1, 1, CTX, &late);
 		named(err ? err : finish(&w, 0, &late, NULL), -ECONNRESET, "rank 1");
-		assert_int_equal(fabric_exposures(w.fabric, 0), 0);
+		assert_int_equal(fabric_registrations(w.fabric, 0), 0);
 		others_go_on(&w, 2, 0);
 		end(&w);
 		text_free(t);
@@ -188,7 +188,7 @@ static void any_source(void **state)
 	named(finish(&w, 0, &recv, &s), -ECONNRESET, "rank 1");
 	named(finish(&w, 0, &named_one, &s), -ECONNRESET, "rank 1");
 	assert_true(stays_open(&w, 0, &other));
-	/* the death was told; from now on wildcards are good again for those who live */
+	/* the death was reported; from now on wildcards are good again for the living ranks */
 	recv = take(&w, 0, IBVX_ANY_SOURCE, 77, mem[0], BIG);
 	assert_true(stays_open(&w, 0, &recv));
 	assert_int_equal(ibvx_cancel(w.ep[0], recv), 0);
@@ -222,7 +222,7 @@ static void whole_job(void **state)
 		named(finish(&w, 0, &send, &s), -ECONNRESET, "rank 1");
 		err = ibvx_isend(w.ep[0], &buf, 2, 1, CTX, &late);
 		named(err ? err : finish(&w, 0, &late, NULL), -ECONNRESET, "rank 1");
-		assert_int_equal(fabric_exposures(w.fabric, 0), 0);
+		assert_int_equal(fabric_registrations(w.fabric, 0), 0);
 		settle(&w);
 		end(&w);
 		text_free(t);
@@ -230,7 +230,7 @@ static void whole_job(void **state)
 }
 
 /* A receive has offered its memory to rank 1 when rank 2 dies and takes the job along: the memory is withdrawn from
- * rank 1, for whom it was, before the receive ends. */
+ * rank 1, its destination, before the receive ends. */
 static void offered_to_another(void **state)
 {
 	struct world_config cfg = calm(3, 4096);
@@ -244,12 +244,12 @@ static void offered_to_another(void **state)
 	begin(&w, cfg, "psl=4000", "fault_scope=job", NULL);
 	recv = take(&w, 0, 1, 1, mem[0], BIG);
 	put(&w, 1, 0, 1, t, 1, false);
-	for (int i = 0; i < 300 && !fabric_exposures(w.fabric, 0); i++)
+	for (int i = 0; i < 300 && !fabric_registrations(w.fabric, 0); i++)
 		world_turn(&w, 1);
-	assert_int_equal(fabric_exposures(w.fabric, 0), 1);
+	assert_int_equal(fabric_registrations(w.fabric, 0), 1);
 	world_kill(&w, 2, false);
 	assert_int_equal(finish(&w, 0, &recv, NULL), -ECONNRESET);
-	assert_int_equal(fabric_exposures(w.fabric, 0), 0);
+	assert_int_equal(fabric_registrations(w.fabric, 0), 0);
 	for (int r = 0; r < 2; r++) {
 		ibvx_abort(w.ep[r]);
 		w.ep[r] = NULL;

@@ -8,7 +8,7 @@
 
 #include "core/lease.h"
 
-#define LONG_NS 20000000000 /* whoever comes, comes in time */
+#define LONG_NS 20000000000 /* each side comes in time */
 #define BYTES (2 * (size_t)LEASE_BYTES + 777)
 
 static struct world_config leased(struct world_config cfg, int64_t lease_offer_ns)
@@ -36,7 +36,7 @@ static void exchange(struct world *w, struct caller *from, struct caller *to, in
 	caller_free(to);
 }
 
-/* Both wait: all of it by windows, nothing staged and nothing streamed, whoever was first. */
+/* Both wait: all of it by leases, nothing bounced and nothing streamed, in either order. */
 static void both_wait(void **state)
 {
 	(void)state;
@@ -91,7 +91,7 @@ static void matched_probe(void **state)
 	end(&w);
 }
 
-/* Only one of them waits in the call, or has memory that moves: the stream, as ever. */
+/* Only one of them waits in the call, or has pinnable memory: the pipeline. */
 static void one_waits(void **state)
 {
 	const struct ibvx_want want = { 1, 5, CTX, 60000, 0, 0, NULL };
@@ -136,7 +136,7 @@ static void one_waits(void **state)
 	end(&w);
 }
 
-/* The receiver's collector keeps it from its memory: the offer is taken back, the message streamed, to the stage meanwhile. */
+/* The receiver's collector keeps it from its memory: the offer is taken back, the message streamed, to the bounce buffer meanwhile. */
 static void nobody_comes(void **state)
 {
 	(void)state;
@@ -153,13 +153,13 @@ static void nobody_comes(void **state)
 		if (!later) {
 			assert_int_equal(world_counter(w.ep[1], 0, "leased_segments"), 0);
 			assert_int_equal(world_counter(w.ep[1], 0, "leases_revoked"), 1);
-			assert_int_equal(to.m.regions, 0);
+			assert_int_equal(to.m.pins, 0);
 		}
 		end(&w);
 	}
 }
 
-/* The memory cannot be read: this message is streamed, and if it never can be, no more windows are asked for. */
+/* The memory cannot be read: this message is streamed, and if it never can be, no more leases are asked for. */
 static void unreadable(void **state)
 {
 	(void)state;
@@ -183,7 +183,7 @@ static void unreadable(void **state)
 	}
 }
 
-/* A message from rank 1 to rank 0 is in the middle of its first window. */
+/* A message from rank 1 to rank 0 is in the middle of its first leased segment. */
 static void begin_lease(struct world *w, struct caller *from, struct caller *to)
 {
 	fabric_clock_start(w->fabric, 50);
@@ -194,7 +194,7 @@ static void begin_lease(struct world *w, struct caller *from, struct caller *to)
 		usleep(100);
 }
 
-/* Who has claimed takes too long: the window is given up, and the message streamed when it is asked for once more. */
+/* The receiver that has claimed takes too long: the lease is abandoned, and the message streamed when it is asked for once more. */
 static void too_slow(void **state)
 {
 	struct caller from, to;
@@ -215,7 +215,7 @@ static void too_slow(void **state)
 	end(&w);
 }
 
-/* Another rank dies while a copy is under way, and with it, by job scope, the receive: the window is settled where it was opened. */
+/* Another rank dies while a copy is under way, and with it, by job scope, the receive: the lease is settled where it was opened. */
 static void ended_by_another(void **state)
 {
 	(void)state;
@@ -247,7 +247,7 @@ static void ended_by_another(void **state)
 	}
 }
 
-/* Too long for the receive: it is told so, and the sender is not kept. */
+/* Too long for the receive: it fails, and the sender is not blocked. */
 static void truncated(void **state)
 {
 	struct caller from, to;
@@ -291,7 +291,7 @@ static void crowd(void **state)
 	}
 }
 
-/* The other side dies while windows come and go: the call ends, its region is closed. */
+/* The other side dies while leases come and go: the call ends, and unpins. */
 static void deaths(void **state)
 {
 	(void)state;
@@ -303,7 +303,7 @@ static void deaths(void **state)
 	}
 }
 
-/* A window that was not asked for, or that does not fit, breaks the peer and touches nothing. */
+/* A segment that was not asked for, or that does not fit, breaks the peer and touches nothing. */
 static void nonsense(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who gets which message: every rule of MPI's matching, one at a time. */
+/* Which receive gets which message: every rule of MPI's matching, one at a time. */
 #include "directed.h"
 
 #include <errno.h>

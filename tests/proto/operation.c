@@ -28,7 +28,7 @@ static void op_free(struct operation *op)
 static void op_add(struct actor *a, struct operation *op)
 {
 	if (a->op_count == TRAFFIC_OPS_MAX)
-		traffic_fail(a->cfg, "rank %d lane %d: the actor has too many operations", a->rank, a->lane);
+		traffic_fail(a->cfg, "rank %d channel %d: the actor has too many operations", a->rank, a->channel);
 	a->ops[a->op_count++] = op;
 }
 
@@ -58,7 +58,7 @@ static struct operation *send_prepare(struct actor *a, struct ibvx_sbuf *buf)
 	if (!op)
 		traffic_fail(a->cfg, "no memory");
 	op->send = true;
-	message_make(a->cfg, a->rank, a->lane, a->round, a->seq++, &op->m);
+	message_make(a->cfg, a->rank, a->channel, a->round, a->seq++, &op->m);
 	for (int i = 0; i < 2; i++) {
 		op->memory[i] = memory_get(a, op->m.bytes[i]);
 		pattern_fill(a->cfg, op->m.user, i ? op->m.bytes[0] : 0, op->memory[i], op->m.bytes[i]);
@@ -80,7 +80,7 @@ static void send_ended(struct actor *a, struct operation *op, int err, const str
 		traffic_fail(a->cfg, "rank %d: send %llx to rank %d: %s (%s)", a->rank,
 			     (unsigned long long)op->m.user, op->m.dst, strerror(-err), ibvx_error());
 	if (s && (s->source != op->m.dst || s->tag != op->m.tag || s->context != op->m.context || s->error))
-		traffic_fail(a->cfg, "rank %d: send %llx: status says rank %d tag %d context %d error %d", a->rank,
+		traffic_fail(a->cfg, "rank %d: send %llx: status has rank %d tag %d context %d error %d", a->rank,
 			     (unsigned long long)op->m.user, s->source, s->tag, s->context, s->error);
 	if (op->spread.base) {
 		memset(op->memory[1], 0xdd, op->m.bytes[1]);
@@ -104,7 +104,7 @@ void op_start_send(struct actor *a)
 	if (rng_percent(&a->rng, 20))
 		err = op_copied_send(a, op);
 	else if (ibvx_pin_zero_copy(a->ep, op->m.dst, 0) && rng_percent(&a->rng, 30))
-		err = op_lent_send(a, op);
+		err = op_zero_copy_send(a, op);
 	else
 		err = op_spread_isend(a, op, &buf);
 	memset(&buf, 0xdd, sizeof(buf)); /* it was copied */
@@ -137,7 +137,7 @@ void op_blocking_send(struct actor *a)
 
 	atomic_store(&a->doing, op->m.sync ? "ssend" : "send");
 	if (rng_percent(&a->rng, 50))
-		err = op_moving_send(a, op);
+		err = op_pinned_send(a, op);
 	else
 		err = op_spread_send(a, op, &buf);
 	send_ended(a, op, err, NULL);
@@ -180,12 +180,12 @@ static void receive_prepare(struct actor *a, struct operation *op, struct ibvx_r
 static void check_status(struct actor *a, const struct ibvx_status *s, int source, int tag, struct message *m)
 {
 	if (!message_of_user(a->cfg, s->user, m) || m->dst != a->rank || m->round != a->round ||
-	    (m->lane != a->lane && !a->cfg->shared))
-		traffic_fail(a->cfg, "rank %d lane %d round %d: got %llx, which nobody sent here (source %d tag %d)",
-			     a->rank, a->lane, a->round, (unsigned long long)s->user, s->source, s->tag);
+	    (m->channel != a->channel && !a->cfg->shared))
+		traffic_fail(a->cfg, "rank %d channel %d round %d: got %llx, which nobody sent here (source %d tag %d)",
+			     a->rank, a->channel, a->round, (unsigned long long)s->user, s->source, s->tag);
 	if (s->source != m->src || s->tag != m->tag || s->context != m->context ||
 	    s->head_bytes != m->bytes[0] || s->body_bytes != m->bytes[1])
-		traffic_fail(a->cfg, "rank %d: message %llx: status says rank %d tag %d context %d, %llu + %llu bytes; "
+		traffic_fail(a->cfg, "rank %d: message %llx: status has rank %d tag %d context %d, %llu + %llu bytes; "
 			     "sent were rank %d tag %d context %d, %zu + %zu bytes", a->rank,
 			     (unsigned long long)s->user, s->source, s->tag, s->context,
 			     (unsigned long long)s->head_bytes, (unsigned long long)s->body_bytes, m->src, m->tag,
@@ -235,7 +235,7 @@ static void receive_ended(struct actor *a, struct operation *op, int err, const 
 	size_t needed;
 
 	if (s->error != err)
-		traffic_fail(a->cfg, "rank %d: receive returned %d, status says %d", a->rank, err, s->error);
+		traffic_fail(a->cfg, "rank %d: receive returned %d, status has %d", a->rank, err, s->error);
 	if (op->cancelled) {
 		if (err != -ECANCELED)
 			traffic_fail(a->cfg, "rank %d: cancelled receive ended with %d", a->rank, err);
@@ -247,7 +247,7 @@ static void receive_ended(struct actor *a, struct operation *op, int err, const 
 			     strerror(-err), ibvx_error());
 	check_status(a, s, op->source, op->tag, &m);
 	if (op->probed && s->user != op->probed_user && !a->cfg->shared)
-		traffic_fail(a->cfg, "rank %d: probe said %llx, the receive got %llx", a->rank,
+		traffic_fail(a->cfg, "rank %d: probe reported %llx, the receive got %llx", a->rank,
 			     (unsigned long long)op->probed_user, (unsigned long long)s->user);
 	needed = m.bytes[0] + (op->split ? 0 : m.bytes[1]);
 	if (op->spread.base)
@@ -256,7 +256,7 @@ static void receive_ended(struct actor *a, struct operation *op, int err, const 
 		check_truncated(a, op, needed > op->capacity ? err : 0, s);
 	else
 		check_payload(a, op, s);
-	if (atomic_exchange(&a->inbox->seen[(size_t)(m.lane * a->cfg->ranks + m.src) * a->cfg->messages + m.seq], 1))
+	if (atomic_exchange(&a->inbox->seen[(size_t)(m.channel * a->cfg->ranks + m.src) * a->cfg->messages + m.seq], 1))
 		traffic_fail(a->cfg, "rank %d: message %llx was received twice", a->rank, (unsigned long long)s->user);
 	event_add(a, EVENT_RECEIVE, op->index, op->source, op->tag, s->user);
 	ibvx_free(s->body);
@@ -287,10 +287,10 @@ void op_start_receive(struct actor *a, int source, int tag, const uint64_t *expe
 	op->probed = expect != NULL;
 	op->probed_user = expect ? *expect : 0;
 	if (op->pinnable)
-		err = ibvx_pin_irecv(a->ep, &(struct ibvx_want){ source, tag, traffic_context(a->cfg, a->lane),
+		err = ibvx_pin_irecv(a->ep, &(struct ibvx_want){ source, tag, traffic_context(a->cfg, a->channel),
 								  op->capacity, 0, 0, NULL }, &op->req);
 	else
-		err = ibvx_irecv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &op->req);
+		err = ibvx_irecv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->channel), &op->req);
 	ibvx_layout_free(op->spread.layout); /* the request keeps it */
 	op->spread.layout = NULL;
 	if (err)
@@ -309,7 +309,7 @@ void op_blocking_receive(struct actor *a, int source, int tag)
 	if (op->pinnable)
 		err = op_heap_receive(a, op, PIN_RECV, NULL, &s);
 	else
-		err = ibvx_recv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->lane), &s);
+		err = ibvx_recv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->channel), &s);
 	receive_ended(a, op, err, &s);
 }
 
@@ -322,7 +322,7 @@ void op_matched(struct actor *a, int source, int tag, bool blocking)
 	struct operation *op;
 	ibvx_req message = IBVX_REQ_NULL;
 	struct message m;
-	int err = ibvx_improbe(a->ep, source, tag, traffic_context(a->cfg, a->lane), &message, &s);
+	int err = ibvx_improbe(a->ep, source, tag, traffic_context(a->cfg, a->channel), &message, &s);
 
 	if (err < 0)
 		traffic_fail(a->cfg, "rank %d: improbe: %s (%s)", a->rank, strerror(-err), ibvx_error());
@@ -353,7 +353,7 @@ void op_matched(struct actor *a, int source, int tag, bool blocking)
 
 bool op_probe(struct actor *a, int source, int tag, bool blocking)
 {
-	int context = traffic_context(a->cfg, a->lane), found;
+	int context = traffic_context(a->cfg, a->channel), found;
 	struct ibvx_status s = { 0 };
 	struct message m;
 

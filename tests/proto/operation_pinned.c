@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operations of traffic whose memory moves (ibvx_pin.h). */
+/* The operations of traffic with pinnable memory (ibvx_pin.h). */
 #include "fake_array.h"
 #include "traffic.h"
 
@@ -30,16 +30,16 @@ int op_copied_send(struct actor *a, struct operation *op)
 
 static atomic_uint returned;
 
-int op_lent_send(struct actor *a, struct operation *op)
+int op_zero_copy_send(struct actor *a, struct operation *op)
 {
 	const struct ibvx_sbuf buf = { NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user };
-	struct ibvx_pin *lent = fake_array_lend(send_copy(a, op), op->m.bytes[0] + op->m.bytes[1], op->m.user, &returned);
+	struct ibvx_pin *donated = fake_array_donate(send_copy(a, op), op->m.bytes[0] + op->m.bytes[1], op->m.user, &returned);
 
-	((struct fake_array *)lent)->refuse = rng_percent(&a->rng, 5);
-	return ibvx_pin_isend(a->ep, lent, &buf, op->m.dst, op->m.tag, op->m.context, op->m.sync, &op->req);
+	((struct fake_array *)donated)->refuse = rng_percent(&a->rng, 5);
+	return ibvx_pin_isend(a->ep, donated, &buf, op->m.dst, op->m.tag, op->m.context, op->m.sync, &op->req);
 }
 
-int op_moving_send(struct actor *a, struct operation *op)
+int op_pinned_send(struct actor *a, struct operation *op)
 {
 	const struct ibvx_sbuf buf = { NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user };
 	struct fake_array m;
@@ -53,11 +53,11 @@ int op_moving_send(struct actor *a, struct operation *op)
 	return err;
 }
 
-/* One call that brings a message to memory that moves. */
+/* One call that brings a message to pinnable memory. */
 int op_heap_receive(struct actor *a, struct operation *op, enum pin_call call, ibvx_req *req,
 			struct ibvx_status *s)
 {
-	const struct ibvx_want want = { op->source, op->tag, traffic_context(a->cfg, a->lane), op->capacity, 0, 0, NULL };
+	const struct ibvx_want want = { op->source, op->tag, traffic_context(a->cfg, a->channel), op->capacity, 0, 0, NULL };
 	struct fake_array m;
 	int err = 0;
 

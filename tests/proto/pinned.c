@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that moves: regions are opened only to move a piece, by the thread that waits, and nothing is touched outside. */
+/* Pinnable memory: it is pinned only to transfer a piece, by the thread that waits, and nothing is touched otherwise. */
 #include "caller.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static const size_t sizes[] = { 0, 8, 3000, 60000 }; /* empty, eager, fragmented (packets of 512), rendezvous */
 
-/* Every size, both sides moving, whoever is first. */
+/* Every size, both sides pinnable, in either order. */
 static void both_sides(void **state)
 {
 	(void)state;
@@ -91,8 +91,8 @@ static void refused(void **state)
 			}
 }
 
-/* What comes while nobody waits is staged, and brought by the call that completes it: no region then. */
-static void staged(void **state)
+/* What comes while nobody waits is bounced, and copied by the call that completes it: no pin then. */
+static void bounced(void **state)
 {
 	(void)state;
 	for (int kind = 0; kind < 4; kind++)
@@ -115,7 +115,7 @@ static void staged(void **state)
 			else
 				assert_int_equal(ibvx_pin_test(w.ep[1], &recv, &m.pinnable, &s), 1);
 			assert_int_equal(recv, IBVX_REQ_NULL);
-			assert_int_equal(m.regions, 0);
+			assert_int_equal(m.pins, 0);
 			fake_array_bring(&m);
 			assert_text(m.at, 6, sizes[kind]);
 			free(m.at);
@@ -124,8 +124,8 @@ static void staged(void **state)
 		}
 }
 
-/* A peer that takes nothing for a while: the sender opens regions while there is room, then none. */
-static void no_region_without_room(void **state)
+/* A peer that takes nothing for a while: the sender pins while there is room, then not. */
+static void no_pin_without_room(void **state)
 {
 	struct world_config cfg = calm(2, 512);
 	struct caller from;
@@ -190,7 +190,7 @@ static void another_polls(void **state)
 	}
 }
 
-/* The peer dies at whatever moment: the call ends, no region stays open, nothing is touched any more. */
+/* The peer dies at whatever moment: the call ends, nothing stays pinned or is touched any more. */
 static void deaths(void **state)
 {
 	(void)state;
@@ -202,7 +202,7 @@ static void deaths(void **state)
 	}
 }
 
-/* Opening a region takes a while: rank 1 dies meanwhile, and another receive is told so. */
+/* Pinning takes a while: rank 1 dies meanwhile, and another receive gets the error. */
 static void lose_rank_1(struct fake_array *m, void *arg)
 {
 	struct world *w = arg;
@@ -217,7 +217,7 @@ static void lose_rank_1(struct fake_array *m, void *arg)
 	assert_int_equal(finish(w, 0, &other, &s), -ECONNRESET);
 }
 
-/* A message that is here is received, whatever becomes of its sender while the region for it is opened; and its receive is gone
+/* A message that is here is received, whatever becomes of its sender while its memory is being pinned; and its receive is gone
  * then: the next message is not swallowed. */
 static void gone_meanwhile(void **state)
 {
@@ -244,7 +244,7 @@ static void gone_meanwhile(void **state)
 			} else {
 				assert_int_equal(ibvx_pin_recv(w.ep[0], &m.pinnable, &want, &s), 0);
 			}
-			assert_int_equal(m.regions, 1);
+			assert_int_equal(m.pins, 1);
 			fake_array_bring(&m);
 			assert_text(m.at, 6, 3000);
 			send = put(&w, 2, 0, 1, next, 7, false);
@@ -262,8 +262,8 @@ static void gone_meanwhile(void **state)
 		}
 }
 
-/* The layer has no region for us: what comes is staged all the same, and who sends asks again. */
-static void never_a_region(void **state)
+/* The layer cannot pin: what comes is bounced all the same, and the sender asks again. */
+static void never_pinned(void **state)
 {
 	(void)state;
 	for (int kind = 1; kind < 4; kind++) {
@@ -280,7 +280,7 @@ static void never_a_region(void **state)
 		call_start(&from);
 		assert_int_equal(ended(&to), 0);
 		assert_int_equal(ended(&from), 0);
-		assert_int_equal(to.m.regions, 0);
+		assert_int_equal(to.m.pins, 0);
 		assert_text(to.m.at, 5, sizes[kind]);
 		assert_int_equal(from.m.refuse, 0);
 		caller_free(&from);
@@ -289,13 +289,13 @@ static void never_a_region(void **state)
 	}
 }
 
-/* The second region of a call is held up, as by a collection. */
+/* The second pin of a call is held up, as by a collection. */
 static atomic_int held;
 
 static void hold_second(struct fake_array *m, void *arg)
 {
 	(void)arg;
-	if (m->regions != 1)
+	if (m->pins != 1)
 		return;
 	atomic_store(&held, 1);
 	while (atomic_load(&held) == 1)
@@ -343,9 +343,9 @@ static void streams_pass(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(both_sides), cmocka_unit_test(refused),
-	cmocka_unit_test(staged),     cmocka_unit_test(no_region_without_room),
+	cmocka_unit_test(bounced),     cmocka_unit_test(no_pin_without_room),
 	cmocka_unit_test(another_polls), cmocka_unit_test(deaths),
-	cmocka_unit_test(gone_meanwhile), cmocka_unit_test(never_a_region),
+	cmocka_unit_test(gone_meanwhile), cmocka_unit_test(never_pinned),
 	cmocka_unit_test(streams_pass),
 };
 

@@ -17,7 +17,7 @@ void traffic_config_random(struct traffic_config *cfg, uint64_t seed, int ranks,
 	size_t size = sizes[rng_below(&r, sizeof(sizes) / sizeof(sizes[0]))];
 
 	cfg->ranks = ranks;
-	cfg->lanes = (int)rng_range(&r, 1, 3);
+	cfg->channels = (int)rng_range(&r, 1, 3);
 	cfg->rounds = (int)rng_range(&r, 1, 3);
 	cfg->messages = (unsigned)rng_range(&r, 1, messages);
 	cfg->ops = (unsigned)rng_range(&r, 1, rng_percent(&r, 50) ? 6 : 60);
@@ -27,17 +27,17 @@ void traffic_config_random(struct traffic_config *cfg, uint64_t seed, int ranks,
 		cfg->messages = cfg->messages / 4 + 1;
 		cfg->ops = cfg->ops > 12 ? 12 : cfg->ops;
 	}
-	cfg->shared = cfg->lanes > 1 && rng_percent(&r, 25);
+	cfg->shared = cfg->channels > 1 && rng_percent(&r, 25);
 }
 
-int traffic_context(const struct traffic_config *cfg, int lane)
+int traffic_context(const struct traffic_config *cfg, int channel)
 {
-	return cfg->shared ? 3 : 3 + 17 * lane;
+	return cfg->shared ? 3 : 3 + 17 * channel;
 }
 
-static uint64_t user_word(int src, int lane, int round, unsigned seq)
+static uint64_t user_word(int src, int channel, int round, unsigned seq)
 {
-	return (uint64_t)src << 56 | (uint64_t)lane << 48 | (uint64_t)round << 32 | seq;
+	return (uint64_t)src << 56 | (uint64_t)channel << 48 | (uint64_t)round << 32 | seq;
 }
 
 static size_t size_draw(const struct traffic_config *cfg, struct rng *r)
@@ -57,10 +57,10 @@ static size_t size_draw(const struct traffic_config *cfg, struct rng *r)
 	return size > cfg->size_max ? (size_t)rng_below(r, cfg->size_max + 1) : size;
 }
 
-void message_make(const struct traffic_config *cfg, int src, int lane, int round, unsigned seq,
+void message_make(const struct traffic_config *cfg, int src, int channel, int round, unsigned seq,
 		  struct message *m)
 {
-	uint64_t user = user_word(src, lane, round, seq);
+	uint64_t user = user_word(src, channel, round, seq);
 	struct rng r = rng_seed(cfg->seed, user);
 	size_t size = size_draw(cfg, &r), head;
 
@@ -80,10 +80,10 @@ void message_make(const struct traffic_config *cfg, int src, int lane, int round
 	*m = (struct message){
 		.src = src,
 		.dst = (int)rng_below(&r, (uint64_t)cfg->ranks),
-		.lane = lane,
+		.channel = channel,
 		.round = round,
 		.seq = seq,
-		.context = traffic_context(cfg, lane),
+		.context = traffic_context(cfg, channel),
 		.tag = rng_percent(&r, 3) ? IBVX_ANY_TAG : (int)rng_below(&r, (uint64_t)cfg->tags),
 		.bytes = { head, size - head },
 		.sync = rng_percent(&r, 25),
@@ -94,12 +94,12 @@ void message_make(const struct traffic_config *cfg, int src, int lane, int round
 
 bool message_of_user(const struct traffic_config *cfg, uint64_t user, struct message *m)
 {
-	int src = (int)(user >> 56), lane = (int)(user >> 48 & 0xff), round = (int)(user >> 32 & 0xffff);
+	int src = (int)(user >> 56), channel = (int)(user >> 48 & 0xff), round = (int)(user >> 32 & 0xffff);
 	unsigned seq = (unsigned)user;
 
-	if (src >= cfg->ranks || lane >= cfg->lanes || round >= cfg->rounds || seq >= cfg->messages)
+	if (src >= cfg->ranks || channel >= cfg->channels || round >= cfg->rounds || seq >= cfg->messages)
 		return false;
-	message_make(cfg, src, lane, round, seq, m);
+	message_make(cfg, src, channel, round, seq, m);
 	return m->user == user;
 }
 

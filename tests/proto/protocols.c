@@ -53,7 +53,7 @@ static void truncation(void **state)
 			assert_text(mem2, 4, 20);
 			assert_int_equal(finish(&w, 0, &send[0], NULL), 0);
 			assert_int_equal(finish(&w, 0, &send[1], NULL), 0);
-			assert_int_equal(fabric_exposures(w.fabric, 0), 0);
+			assert_int_equal(fabric_registrations(w.fabric, 0), 0);
 			end(&w);
 			text_free(t);
 			text_free(next);
@@ -186,7 +186,7 @@ static void first_bytes(void **state)
 		rest = (int64_t)fabric_sent(w.fabric, 0, 1, WIRE_DATA);
 		carried = (int64_t)COUNT * ((LEN + PACKET - 1) / PACKET) - rest;
 		assert_true(carried > 10);
-		/* unreceived ones may bring no more than the window allows */
+		/* unreceived ones may bring no more than the credit window allows */
 		assert_true(early || carried <= 64 * 1024 / FIRST);
 		end(&w);
 	}
@@ -255,7 +255,7 @@ static void flood(void **state)
 	text_free(last);
 }
 
-/* The same through probes alone: a probe asks for a message that lies behind a full window. */
+/* The same through probes alone: a probe asks for a message that lies behind a full credit window. */
 static void flood_probed(void **state)
 {
 	enum { COUNT = 2000, LEN = 300 };
@@ -314,7 +314,7 @@ static void failing_gets(void **state)
 			assert_int_equal(finish(&w, 0, &send, NULL), 0);
 		}
 		assert_true(fabric_sent(w.fabric, 0, 1, WIRE_DATA) > 0);
-		assert_int_equal(fabric_exposures(w.fabric, 0), 0);
+		assert_int_equal(fabric_registrations(w.fabric, 0), 0);
 		end(&w);
 		text_free(t);
 	}
@@ -372,7 +372,7 @@ static void good_puts(void **state)
 		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_DATA), 0);
 		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_DONE), 1);
 		assert_int_equal(fabric_sent(w.fabric, 1, 0, WIRE_CTS), 1);
-		assert_int_equal(fabric_exposures(w.fabric, 1), 0);
+		assert_int_equal(fabric_registrations(w.fabric, 1), 0);
 		end(&w);
 		text_free(t);
 	}
@@ -404,7 +404,7 @@ static void failing_puts(void **state)
 		}
 		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_DATA) > 0, how & 2 ? 1 : 0);
 		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_DONE), how & 2 ? 0 : 3);
-		assert_int_equal(fabric_exposures(w.fabric, 0) + fabric_exposures(w.fabric, 1), 0);
+		assert_int_equal(fabric_registrations(w.fabric, 0) + fabric_registrations(w.fabric, 1), 0);
 		end(&w);
 		text_free(t);
 	}
@@ -441,8 +441,8 @@ static void stray_done(void **state)
 	text_free(t);
 }
 
-/* Where the way is learned, both ways are taken and measured. */
-static void learned_ways(void **state)
+/* Where the method is learned, both methods are used and measured. */
+static void learned_methods(void **state)
 {
 	struct text t = text_of(2, 60000);
 	struct world_config cfg = calm(2, 4096);
@@ -470,7 +470,7 @@ static void learned_ways(void **state)
 	text_free(t);
 }
 
-/* Up to the switch limit a standard send completes before it is received, also where the way of long messages is learned. */
+/* Up to the switch limit a standard send completes before it is received, also where the method of long messages is learned. */
 static void head_to_head(void **state)
 {
 	struct text t = text_of(2, 60000);
@@ -530,7 +530,7 @@ static void stray_hints(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(learned_ways), cmocka_unit_test(head_to_head), cmocka_unit_test(stray_hints),
+	cmocka_unit_test(learned_methods), cmocka_unit_test(head_to_head), cmocka_unit_test(stray_hints),
 	cmocka_unit_test(truncation),   cmocka_unit_test(split_receives), cmocka_unit_test(synchronous),
 	cmocka_unit_test(switch_limit), cmocka_unit_test(first_bytes), cmocka_unit_test(flood),          cmocka_unit_test(flood_probed),
 	cmocka_unit_test(failing_gets), cmocka_unit_test(good_gets),

@@ -7,20 +7,20 @@
 
 static size_t seen_size(const struct traffic_config *cfg)
 {
-	return (size_t)cfg->lanes * (size_t)cfg->ranks * cfg->messages;
+	return (size_t)cfg->channels * (size_t)cfg->ranks * cfg->messages;
 }
 
-static void actor_init(struct traffic_rank *t, int lane, bool sends, bool receives)
+static void actor_init(struct traffic_rank *t, int channel, bool sends, bool receives)
 {
 	struct actor *a = &t->actors[t->actor_count];
 
 	a->cfg = t->cfg;
 	a->ep = t->ep;
 	a->rank = t->rank;
-	a->lane = lane;
+	a->channel = channel;
 	a->sends = sends;
 	a->receives = receives;
-	a->inbox = &t->inbox[t->cfg->shared ? 0 : lane];
+	a->inbox = &t->inbox[t->cfg->shared ? 0 : channel];
 	a->rng = rng_seed(t->cfg->seed, 4711 + (uint64_t)(t->rank * 100 + t->actor_count));
 	t->actor_count++;
 }
@@ -34,15 +34,15 @@ struct traffic_rank *traffic_rank_new(const struct traffic_config *cfg, struct i
 	t->cfg = cfg;
 	t->ep = ep;
 	t->rank = rank;
-	for (int lane = 0; lane < cfg->lanes; lane++) {
-		t->inbox[lane].seen = calloc(seen_size(cfg) + 1, 1);
-		if (!t->inbox[lane].seen) {
+	for (int channel = 0; channel < cfg->channels; channel++) {
+		t->inbox[channel].seen = calloc(seen_size(cfg) + 1, 1);
+		if (!t->inbox[channel].seen) {
 			traffic_rank_free(t);
 			return NULL;
 		}
-		actor_init(t, lane, true, !cfg->halves);
+		actor_init(t, channel, true, !cfg->halves);
 		if (cfg->halves)
-			actor_init(t, lane, false, true);
+			actor_init(t, channel, false, true);
 	}
 	t->actors[0].alone = t->actor_count == 1;
 	return t;
@@ -60,8 +60,8 @@ void traffic_rank_free(struct traffic_rank *t)
 		free(a->kept);
 		free(a->events);
 	}
-	for (int lane = 0; lane < TRAFFIC_LANES_MAX; lane++)
-		free(t->inbox[lane].seen);
+	for (int channel = 0; channel < TRAFFIC_CHANNELS_MAX; channel++)
+		free(t->inbox[channel].seen);
 	free(t);
 }
 
@@ -71,16 +71,16 @@ void traffic_rank_begin(struct traffic_rank *t, int round)
 	struct message m;
 
 	t->round = round;
-	for (int lane = 0; lane < cfg->lanes; lane++) {
-		memset(t->inbox[lane].seen, 0, seen_size(cfg));
-		atomic_store(&t->inbox[lane].remaining, 0);
+	for (int channel = 0; channel < cfg->channels; channel++) {
+		memset(t->inbox[channel].seen, 0, seen_size(cfg));
+		atomic_store(&t->inbox[channel].remaining, 0);
 	}
-	for (int lane = 0; lane < cfg->lanes; lane++)
+	for (int channel = 0; channel < cfg->channels; channel++)
 		for (int src = 0; src < cfg->ranks; src++)
 			for (unsigned seq = 0; seq < cfg->messages; seq++) {
-				message_make(cfg, src, lane, round, seq, &m);
+				message_make(cfg, src, channel, round, seq, &m);
 				if (m.dst == t->rank)
-					atomic_fetch_add(&t->inbox[cfg->shared ? 0 : lane].remaining, 1);
+					atomic_fetch_add(&t->inbox[cfg->shared ? 0 : channel].remaining, 1);
 			}
 	for (int i = 0; i < t->actor_count; i++) {
 		t->actors[i].round = round;
@@ -96,14 +96,14 @@ void traffic_rank_check(struct traffic_rank *t)
 	const struct traffic_config *cfg = t->cfg;
 	struct message m;
 
-	for (int lane = 0; lane < cfg->lanes; lane++) {
-		struct inbox *box = &t->inbox[cfg->shared ? 0 : lane];
+	for (int channel = 0; channel < cfg->channels; channel++) {
+		struct inbox *box = &t->inbox[cfg->shared ? 0 : channel];
 
 		for (int src = 0; src < cfg->ranks; src++)
 			for (unsigned seq = 0; seq < cfg->messages; seq++) {
-				size_t at = (size_t)(lane * cfg->ranks + src) * cfg->messages + seq;
+				size_t at = (size_t)(channel * cfg->ranks + src) * cfg->messages + seq;
 
-				message_make(cfg, src, lane, t->round, seq, &m);
+				message_make(cfg, src, channel, t->round, seq, &m);
 				if ((m.dst == t->rank) != (atomic_load(&box->seen[at]) != 0))
 					traffic_fail(cfg, "rank %d: message %llx was not received", t->rank,
 						     (unsigned long long)m.user);
@@ -113,7 +113,7 @@ void traffic_rank_check(struct traffic_rank *t)
 		struct ibvx_status s;
 		const struct actor *a = &t->actors[i];
 
-		if (ibvx_iprobe(t->ep, IBVX_ANY_SOURCE, IBVX_ANY_TAG, traffic_context(cfg, a->lane), &s) != 0)
+		if (ibvx_iprobe(t->ep, IBVX_ANY_SOURCE, IBVX_ANY_TAG, traffic_context(cfg, a->channel), &s) != 0)
 			traffic_fail(cfg, "rank %d: the round is over, and a message from rank %d is there", t->rank,
 				     s.source);
 		if (!a->receives)
@@ -130,8 +130,8 @@ void traffic_rank_print(const struct traffic_rank *t)
 	for (int i = 0; i < t->actor_count; i++) {
 		const struct actor *a = &t->actors[i];
 
-		fprintf(stderr, "rank %d round %d lane %d %s%s: %s, %u of %u sent, %u to come, %u open, %lu steps\n",
-			t->rank, t->round, a->lane, a->sends ? "S" : "", a->receives ? "R" : "",
+		fprintf(stderr, "rank %d round %d channel %d %s%s: %s, %u of %u sent, %u to come, %u open, %lu steps\n",
+			t->rank, t->round, a->channel, a->sends ? "S" : "", a->receives ? "R" : "",
 			atomic_load(&a->doing) ? atomic_load(&a->doing) : "not begun", a->seq, t->cfg->messages,
 			atomic_load(&a->inbox->remaining), a->op_count, atomic_load(&a->steps));
 		for (unsigned k = 0; k < a->op_count && k < 8; k++) {

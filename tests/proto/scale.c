@@ -43,7 +43,7 @@ static void receive_one(struct world *w, unsigned i, bool by_tag)
 	struct ibvx_status s;
 	ibvx_req r;
 
-	/* the tag alone would do, but then one source's window must not hold it back */
+	/* the tag alone would do, but then one source's credit window must not hold it back */
 	assert_int_equal(ibvx_irecv(w->ep[0], &buf, by_tag ? IBVX_ANY_SOURCE : source_of(i), (int)(i / 3),
 				    CTX + (int)(i % 2), &r), 0);
 	assert_int_equal(finish(w, 0, &r, &s), 0);
@@ -102,7 +102,7 @@ static void unexpected_by_wildcards(void **state)
 		ibvx_req r;
 		int context = CTX + (int)(i % 2);
 
-		/* what is left of this context, whoever sent it, or one source of it */
+		/* what is left of this context, of any source, or of one source of it */
 		if (ibvx_iprobe(w.ep[0], i % 3 ? source_of(i) : IBVX_ANY_SOURCE, IBVX_ANY_TAG, context, &s) == 0)
 			assert_int_equal(ibvx_iprobe(w.ep[0], IBVX_ANY_SOURCE, IBVX_ANY_TAG, context, &s), 1);
 		assert_int_equal(ibvx_irecv(w.ep[0], &buf, i % 5 ? s.source : IBVX_ANY_SOURCE,

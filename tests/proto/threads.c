@@ -188,7 +188,7 @@ static void many_threads(void **state)
 	}
 }
 
-/* Everybody who sleeps for a rank that dies is woken and told. */
+/* All threads that sleep for a rank that dies are woken, with the error. */
 static void woken_by_a_death(void **state)
 {
 	static struct blocked b[CALL_COUNT];

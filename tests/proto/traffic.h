@@ -4,10 +4,10 @@
 /*
  * traffic: random traffic over ibvx.h, with a reference matcher.
  *
- * Every rank has `lanes` lanes.  A lane is a stream of messages from each rank and, on each rank,
- * the receives for them; it has a context of its own (or, with `shared`, all lanes
- * have one).  An actor sends and/or receives for one lane of one rank; it belongs to one
- * thread at a time.  Who sends what in which round is a pure function of the seed (plan.c), so
+ * Every rank has `channels` channels.  A channel is a stream of messages from each rank and, on each rank,
+ * the receives for them; it has a context of its own (or, with `shared`, all channels
+ * have one).  An actor sends and/or receives for one channel of one rank; it belongs to one
+ * thread at a time.  What each rank sends in which round is a pure function of the seed (plan.c), so
  * any rank, in any process, can check what it receives.
  *
  * A failed check prints what was wrong and the command that replays it, and ends the process.
@@ -21,22 +21,22 @@
 #include "rng.h"
 
 #define TRAFFIC_EDGES 8
-#define TRAFFIC_LANES_MAX 4
+#define TRAFFIC_CHANNELS_MAX 4
 #define TRAFFIC_OPS_MAX 200
 
 struct traffic_config {
 	uint64_t seed;
 	int ranks;
-	int lanes;
+	int channels;
 	int rounds;
-	unsigned messages;    /* of one rank in one lane in one round */
+	unsigned messages;    /* of one rank in one channel in one round */
 	unsigned ops;         /* operations that an actor keeps open, at most (< TRAFFIC_OPS_MAX) */
 	int tags;             /* tags in use: 0 .. tags - 1, and seldom IBVX_ANY_TAG's value */
 	size_t size_max;
 	size_t edges[TRAFFIC_EDGES]; /* sizes next to which something changes; 0: unused */
-	bool shared;          /* all lanes in one context */
+	bool shared;          /* all channels in one context */
 	bool blocking;        /* each actor has its own thread and may block */
-	bool halves;          /* a lane's sender and receiver are two actors (needs `blocking`) */
+	bool halves;          /* a channel's sender and receiver are two actors (needs `blocking`) */
 	const char *replay;   /* the command line that brings this run again */
 };
 
@@ -46,16 +46,16 @@ void traffic_config_random(struct traffic_config *cfg, uint64_t seed, int ranks,
 /* --- plan.c --- */
 
 struct message {
-	int src, dst, lane, round;
+	int src, dst, channel, round;
 	unsigned seq;
 	int context, tag;
 	size_t bytes[2];
 	bool sync, detach;
-	uint64_t user; /* names the message: src, lane, round, seq */
+	uint64_t user; /* names the message: src, channel, round, seq */
 };
 
-int traffic_context(const struct traffic_config *cfg, int lane);
-void message_make(const struct traffic_config *cfg, int src, int lane, int round, unsigned seq,
+int traffic_context(const struct traffic_config *cfg, int channel);
+void message_make(const struct traffic_config *cfg, int src, int channel, int round, unsigned seq,
 		  struct message *m);
 /* false if no message of the job has this word */
 bool message_of_user(const struct traffic_config *cfg, uint64_t user, struct message *m);
@@ -80,7 +80,7 @@ struct event {
 
 struct inbox {
 	atomic_uint remaining; /* messages of this round that have not been received */
-	atomic_uchar *seen;    /* [lane][src][seq] */
+	atomic_uchar *seen;    /* [channel][src][seq] */
 };
 
 /* Memory that a layout describes (operation_layout.c); base == NULL: none. */
@@ -103,7 +103,7 @@ struct operation {
 	int source, tag;      /* receive */
 	size_t capacity;
 	bool split, cancelled, probed;
-	bool pinnable;            /* receive: its memory moves */
+	bool pinnable;            /* receive: its memory is pinnable */
 	uint64_t probed_user; /* the message that it must get */
 	unsigned index;
 };
@@ -111,7 +111,7 @@ struct operation {
 struct actor {
 	const struct traffic_config *cfg;
 	struct ibvx *ep;
-	int rank, lane, round;
+	int rank, channel, round;
 	bool sends, receives;
 	bool alone;           /* the only actor of its rank */
 	struct inbox *inbox;
@@ -162,22 +162,22 @@ bool spread_draw(struct actor *a, size_t bytes);
 int op_spread_isend(struct actor *a, struct operation *op, struct ibvx_sbuf *buf);
 int op_spread_send(struct actor *a, struct operation *op, struct ibvx_sbuf *buf);
 
-/* operation_pinned.c: the same calls with memory that moves; what the call returned. */
+/* operation_pinned.c: the same calls with pinnable memory; what the call returned. */
 int op_copied_send(struct actor *a, struct operation *op);
-int op_lent_send(struct actor *a, struct operation *op);
-int op_moving_send(struct actor *a, struct operation *op);
+int op_zero_copy_send(struct actor *a, struct operation *op);
+int op_pinned_send(struct actor *a, struct operation *op);
 enum pin_call { PIN_RECV, PIN_MRECV, PIN_WAIT, PIN_TEST };
 int op_heap_receive(struct actor *a, struct operation *op, enum pin_call call, ibvx_req *req, struct ibvx_status *s);
 
 /* --- rank.c --- */
 
-/* All lanes of one rank. */
+/* All channels of one rank. */
 struct traffic_rank {
 	const struct traffic_config *cfg;
 	struct ibvx *ep;
 	int rank, round;
-	struct inbox inbox[TRAFFIC_LANES_MAX];
-	struct actor actors[2 * TRAFFIC_LANES_MAX];
+	struct inbox inbox[TRAFFIC_CHANNELS_MAX];
+	struct actor actors[2 * TRAFFIC_CHANNELS_MAX];
 	int actor_count;
 };
 

@@ -45,9 +45,9 @@ struct run {
 static void run_configure(struct run *r, uint64_t seed)
 {
 	static const size_t psls[] = { 0, 1, 32, 100, 256, 1000, 4096, 20000, 131072 };
-	static const size_t windows[] = { 65536, 65536, 70000, 131072, 4194304 };
+	static const size_t credit_windows[] = { 65536, 65536, 70000, 131072, 4194304 };
 	struct rng rng = rng_seed(seed, 3);
-	size_t psl = psls[rng_below(&rng, 9)], window = windows[rng_below(&rng, 5)];
+	size_t psl = psls[rng_below(&rng, 9)], credit_window = credit_windows[rng_below(&rng, 5)];
 	int ranks = r->o->ranks             ? r->o->ranks
 		    : rng_percent(&rng, 6)  ? 1
 		    : rng_percent(&rng, 80) ? (int)rng_range(&rng, 2, 4)
@@ -60,15 +60,15 @@ static void run_configure(struct run *r, uint64_t seed)
 	r->cfg.replay = r->replay;
 	r->cfg.blocking = r->o->threads;
 	r->cfg.halves = r->o->threads && rng_percent(&rng, 50);
-	if (r->cfg.halves && r->cfg.lanes > 2)
-		r->cfg.lanes = 2;
+	if (r->cfg.halves && r->cfg.channels > 2)
+		r->cfg.channels = 2;
 	if (r->o->threads && rng_percent(&rng, 20))
-		r->cfg.lanes = 1;
-	r->cfg.shared = r->cfg.shared && r->cfg.lanes > 1;
-	memcpy(r->cfg.edges, ((size_t[TRAFFIC_EDGES]){ psl, 32, 256, window / 4, window / 2, 4096, 8192, 65536 }),
+		r->cfg.channels = 1;
+	r->cfg.shared = r->cfg.shared && r->cfg.channels > 1;
+	memcpy(r->cfg.edges, ((size_t[TRAFFIC_EDGES]){ psl, 32, 256, credit_window / 4, credit_window / 2, 4096, 8192, 65536 }),
 	       sizeof(r->cfg.edges));
 	snprintf(r->settings[0], sizeof(r->settings[0]), "psl=%zu", psl);
-	snprintf(r->settings[1], sizeof(r->settings[1]), "eager_window=%zu", window);
+	snprintf(r->settings[1], sizeof(r->settings[1]), "eager_window=%zu", credit_window);
 	snprintf(r->settings[2], sizeof(r->settings[2]), "progress_thread=%d",
 		 r->o->threads && rng_percent(&rng, 15));
 	snprintf(r->settings[3], sizeof(r->settings[3]), "spin_us=%d",
@@ -109,11 +109,11 @@ static void credit_check(struct run *r)
 			int64_t there = out->credit + (int64_t)(in->freed + in->pending_credit);
 
 			if (there != out->credit_window + (int64_t)in->emergency)
-				traffic_fail(&r->cfg, "rank %d to %d: credit %lld, freed %llu: not window %lld + debt %llu", a,
+				traffic_fail(&r->cfg, "rank %d to %d: credit %lld, freed %llu: not credit window %lld + emergency credit %llu", a,
 					     b, (long long)out->credit, (unsigned long long)in->freed,
 					     (long long)out->credit_window, (unsigned long long)in->emergency);
 			if (out->envelope_credit != (int64_t)(in->emergency + in->emergency_repaid))
-				traffic_fail(&r->cfg, "rank %d to %d: the sender knows of %lld granted bytes, owed are %llu + %llu",
+				traffic_fail(&r->cfg, "rank %d to %d: the sender has %lld bytes of emergency credit, the receiver gave %llu + %llu",
 					     a, b, (long long)out->envelope_credit, (unsigned long long)in->emergency,
 					     (unsigned long long)in->emergency_repaid);
 		}
@@ -123,7 +123,7 @@ static void credit_check(struct run *r)
 static void round_stepped(struct run *r)
 {
 	struct rng rng = rng_seed(r->cfg.seed, 9);
-	struct actor *open[WORLD_RANKS_MAX * 2 * TRAFFIC_LANES_MAX];
+	struct actor *open[WORLD_RANKS_MAX * 2 * TRAFFIC_CHANNELS_MAX];
 	unsigned long steps = 0;
 	unsigned count = 0;
 
@@ -178,10 +178,10 @@ static unsigned long successes(struct run *r)
 	return sum;
 }
 
-/* Whoever is done may leave its rank without anybody inside: the others must still get their answers, so main turns. */
+/* A rank that is done may have no thread inside: the others must still get their answers, so main turns. */
 static void round_threaded(struct run *r)
 {
-	struct runner runners[WORLD_RANKS_MAX * 2 * TRAFFIC_LANES_MAX];
+	struct runner runners[WORLD_RANKS_MAX * 2 * TRAFFIC_CHANNELS_MAX];
 	unsigned long last = 0;
 	time_t since = time(NULL);
 	int count = 0;
@@ -221,8 +221,8 @@ static void run_seed(const struct options *o, uint64_t seed)
 	r->o = o;
 	run_configure(r, seed);
 	if (o->verbose)
-		printf("seed %llu: %d ranks, %d lanes%s%s, %d rounds of %u, sizes to %zu, %s %s\n",
-		       (unsigned long long)seed, r->cfg.ranks, r->cfg.lanes, r->cfg.shared ? " shared" : "",
+		printf("seed %llu: %d ranks, %d channels%s%s, %d rounds of %u, sizes to %zu, %s %s\n",
+		       (unsigned long long)seed, r->cfg.ranks, r->cfg.channels, r->cfg.shared ? " shared" : "",
 		       r->cfg.halves ? " halved" : "", r->cfg.rounds, r->cfg.messages, r->cfg.size_max,
 		       r->settings[0], r->settings[1]);
 	fflush(stdout);

@@ -9,7 +9,7 @@
  * and each receive the earliest arrived message that fits.  Receives stand in the order of their calls; messages of
  * one sender in the order of theirs; how the senders' streams were interleaved is unknown.
  *
- * Given who got what: if receive r got m', and m fits r but went to a later receive, then m' must have
+ * Given which receive got which message: if receive r got m', and m fits r but went to a later receive, then m' must have
  * arrived before m.  The outcome is legal if and only if all these demands, together with each sender's own order,
  * can be met at once, that is, if the graph of "arrived before" has no cycle.  (For a fixed interleaving the
  * outcome is unique, because both sides rank their partners by one common order.)
@@ -69,7 +69,7 @@ static void nodes_build(struct graph *g)
 		for (unsigned seq = 0; seq < cfg->messages; seq++) {
 			struct node *n = &g->nodes[g->node_count];
 
-			message_make(cfg, src, g->a->lane, g->a->round, seq, &n->m);
+			message_make(cfg, src, g->a->channel, g->a->round, seq, &n->m);
 			n->first_edge = NOBODY;
 			n->taken_at = NOBODY;
 			if (n->m.dst == g->a->rank)
@@ -149,8 +149,8 @@ static void order_check(struct graph *g)
 	}
 	free(ready);
 	if (done != g->node_count)
-		traffic_fail(g->a->cfg, "rank %d lane %d round %d: no order of arrival explains who got what (%u of %u "
-			     "messages lie on a cycle)", g->a->rank, g->a->lane, g->a->round, g->node_count - done,
+		traffic_fail(g->a->cfg, "rank %d channel %d round %d: no order of arrival explains which receive got what (%u of %u "
+			     "messages lie on a cycle)", g->a->rank, g->a->channel, g->a->round, g->node_count - done,
 			     g->node_count);
 }
 

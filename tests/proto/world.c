@@ -19,7 +19,7 @@ static int settings_prepare(struct world *w, const struct world_config *cfg)
 	w->settings = settings_new();
 	if (!w->settings)
 		return -ENOMEM;
-	/* directed tests say when somebody polls; those of the progress thread ask for it */
+	/* directed tests choose when somebody polls; those of the progress thread ask for it */
 	err = settings_set_pair(w->settings, SETTINGS_CALLER, "progress_thread=0", "test");
 	if (err)
 		return err;

@@ -30,7 +30,7 @@ struct plan {
 	int pipe[2];
 };
 
-/* Told apart by exit status: 0 is an error that names the victim. */
+/* Distinguished by exit status: 0 is an error that names the victim. */
 enum { WRONG_TEXT = 10, NO_ERROR = 11 };
 
 static int one_error(struct ibvx **ep, const struct plan *p, int rank, int err)

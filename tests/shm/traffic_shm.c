@@ -23,7 +23,7 @@
 
 struct shape {
 	struct traffic_config cfg;
-	char psl[32], window[32];
+	char psl[32], credit_window[32];
 	const char *settings[9]; /* ends with NULL */
 	char replay[160];
 };
@@ -93,7 +93,7 @@ static int rank_run(struct ibvx **ep, int rank, void *arg)
 {
 	struct shape *s = arg;
 	struct watch w = { .t = traffic_rank_new(&s->cfg, *ep, rank) };
-	pthread_t watcher, threads[2 * TRAFFIC_LANES_MAX];
+	pthread_t watcher, threads[2 * TRAFFIC_CHANNELS_MAX];
 
 	if (!w.t || pthread_create(&watcher, NULL, watch_main, &w))
 		return 5;
@@ -143,9 +143,9 @@ static void shape_draw_waiting(struct shape *s, struct rng *r)
 static void shape_draw(struct shape *s, uint64_t seed, int ranks, unsigned long left)
 {
 	static const size_t psls[] = { 0, 100, 4096, 16384, 131072 };
-	static const size_t windows[] = { 65536, 262144, 4194304 };
+	static const size_t credit_windows[] = { 65536, 262144, 4194304 };
 	struct rng r = rng_seed(seed, 31);
-	size_t psl = psls[rng_below(&r, 5)], window = windows[rng_below(&r, 3)];
+	size_t psl = psls[rng_below(&r, 5)], credit_window = credit_windows[rng_below(&r, 3)];
 	unsigned long per_message;
 
 	memset(s, 0, sizeof(*s));
@@ -153,20 +153,20 @@ static void shape_draw(struct shape *s, uint64_t seed, int ranks, unsigned long 
 	traffic_config_random(&s->cfg, seed, ranks, 100);
 	s->cfg.blocking = true;
 	s->cfg.halves = rng_percent(&r, 40);
-	if (s->cfg.lanes > 2)
-		s->cfg.lanes = 2;
-	s->cfg.shared = s->cfg.shared && s->cfg.lanes > 1;
+	if (s->cfg.channels > 2)
+		s->cfg.channels = 2;
+	s->cfg.shared = s->cfg.shared && s->cfg.channels > 1;
 	s->cfg.messages = s->cfg.size_max > 100000 ? 60 : 400;
-	per_message = (unsigned long)ranks * (unsigned long)s->cfg.lanes * s->cfg.messages;
+	per_message = (unsigned long)ranks * (unsigned long)s->cfg.channels * s->cfg.messages;
 	s->cfg.rounds = s->cfg.size_max > 100000 ? 3 : s->cfg.size_max > 20000 ? 10 : 40;
 	while (s->cfg.rounds > 1 && per_message * (unsigned long)s->cfg.rounds > left + per_message)
 		s->cfg.rounds--;
-	memcpy(s->cfg.edges, ((size_t[TRAFFIC_EDGES]){ psl, 32, 24, 224, window / 4, 16384, 8192, 65536 }),
+	memcpy(s->cfg.edges, ((size_t[TRAFFIC_EDGES]){ psl, 32, 24, 224, credit_window / 4, 16384, 8192, 65536 }),
 	       sizeof(s->cfg.edges));
 	snprintf(s->psl, sizeof(s->psl), "psl=%zu", psl);
-	snprintf(s->window, sizeof(s->window), "eager_window=%zu", window);
+	snprintf(s->credit_window, sizeof(s->credit_window), "eager_window=%zu", credit_window);
 	s->settings[0] = s->psl;
-	s->settings[1] = s->window;
+	s->settings[1] = s->credit_window;
 	s->settings[2] = rng_percent(&r, 30) ? "cma=always" : rng_percent(&r, 30) ? "cma=never" : "cma=auto";
 	shape_draw_waiting(s, &r);
 	s->cfg.replay = s->replay;
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 		}
 		if (job_leaves_files(&j))
 			return 1;
-		done += (unsigned long)ranks * (unsigned long)s.cfg.lanes * s.cfg.messages * (unsigned long)s.cfg.rounds;
+		done += (unsigned long)ranks * (unsigned long)s.cfg.channels * s.cfg.messages * (unsigned long)s.cfg.rounds;
 	}
 	printf("%lu messages between %d processes: good\n", done, ranks);
 	return 0;

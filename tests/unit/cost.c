@@ -17,7 +17,7 @@ static uint64_t draw(uint64_t n)
 
 struct pair {
 	struct cost_class sender, receiver;
-	uint64_t cost_ns[2]; /* of the machine, by way */
+	uint64_t cost_ns[2]; /* of the machine, by method */
 	unsigned noise_percent;
 	unsigned late_percent; /* receives that are posted late: no sample */
 	uint64_t total_ns, best_ns, gets;
@@ -33,21 +33,21 @@ static void pair_init(struct pair *p, uint64_t ring_ns, uint64_t get_ns)
 static void message(struct pair *p)
 {
 	bool timed;
-	enum cost_way way = cost_class_choose(&p->sender, &timed);
-	uint64_t ns = p->cost_ns[way];
+	enum cost_method method = cost_class_choose(&p->sender, &timed);
+	uint64_t ns = p->cost_ns[method];
 
 	p->total_ns += ns;
 	p->best_ns += p->cost_ns[0] < p->cost_ns[1] ? p->cost_ns[0] : p->cost_ns[1];
-	p->gets += way == COST_GET;
+	p->gets += method == COST_GET;
 	ns += ns * draw(p->noise_percent + 1) / 100;
 	if (draw(200) == 0)
 		ns += 4000000; /* preempted */
 	if (!timed || draw(100) < p->late_percent)
 		return;
-	cost_class_learn(&p->receiver, way, ns);
+	cost_class_learn(&p->receiver, method, ns);
 	if (p->receiver.hint_pending) {
 		p->receiver.hint_pending = false;
-		cost_class_hint(&p->sender, (enum cost_way)p->receiver.in_best, p->receiver.in_interval);
+		cost_class_hint(&p->sender, (enum cost_method)p->receiver.in_best, p->receiver.in_interval);
 	}
 }
 
@@ -64,8 +64,8 @@ static const struct {
 	uint64_t ring_ns, get_ns;
 } machines[] = {{1400, 5700}, {8600, 5400}, {28900, 15200}, {22000, 85000}, {123000, 95000}, {2400000, 4200000}, {9000, 8000}};
 
-/* From the first message on the faster way is found; afterwards exploration costs about 1 %. */
-static void finds_the_faster_way(void **unused)
+/* From the first message on the faster method is found; afterwards exploration costs about 1 %. */
+static void finds_the_faster_method(void **unused)
 {
 	(void)unused;
 	for (size_t m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
@@ -108,8 +108,8 @@ static void follows_the_machine(void **unused)
 	}
 }
 
-/* Two ways that cost the same: no back and forth beyond the hysteresis. */
-static void equal_ways_do_not_alternate(void **unused)
+/* Two methods that cost the same: no back and forth beyond the hysteresis. */
+static void equal_methods_do_not_alternate(void **unused)
 {
 	uint64_t changes = 0;
 	struct pair p;
@@ -143,9 +143,9 @@ static void unmeasured(void **unused)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_faster_way),
+		cmocka_unit_test(finds_the_faster_method),
 		cmocka_unit_test(follows_the_machine),
-		cmocka_unit_test(equal_ways_do_not_alternate),
+		cmocka_unit_test(equal_methods_do_not_alternate),
 		cmocka_unit_test(unmeasured),
 	};
 

@@ -309,7 +309,7 @@ static void segments(void **state)
 	ibvx_layout_free(l);
 	assert_int_equal(ibvx_layout_segments(&l, 1, (struct ibvx_segment[]){{NULL, 2}}), -EINVAL);
 	assert_null(l);
-	assert_error_says("segment 0", "NULL");
+	assert_error_contains("segment 0", "NULL");
 }
 
 static void refused(void **state)
@@ -323,7 +323,7 @@ static void refused(void **state)
 	assert_int_equal(ibvx_layout_contiguous(&nothing, 0), 0);
 	assert_int_equal(ibvx_layout_contiguous(&l, huge + 1), -EINVAL);
 	assert_null(l);
-	assert_error_says("exceeds");
+	assert_error_contains("exceeds");
 	assert_int_equal(ibvx_layout_vector(&l, SIZE_MAX, SIZE_MAX, 1), -EINVAL);
 	assert_int_equal(ibvx_layout_vector(&l, SIZE_MAX, 1, 1), -EINVAL);
 	assert_int_equal(ibvx_layout_vector(&l, 3, huge / 2, 1), -EINVAL);
@@ -332,7 +332,7 @@ static void refused(void **state)
 	assert_int_equal(ibvx_layout_nested(&l, 2, 1, big), -EINVAL);
 	assert_int_equal(ibvx_layout_nested(&l, 2, PTRDIFF_MAX, one), -EINVAL);
 	assert_int_equal(ibvx_layout_nested(&l, 1, 1, NULL), -EINVAL);
-	assert_error_says("needs a layout");
+	assert_error_contains("needs a layout");
 	assert_int_equal(ibvx_layout_indexed(&l, 1, NULL), -EINVAL);
 	assert_int_equal(ibvx_layout_indexed(&l, 1, (struct ibvx_block[]){{PTRDIFF_MAX, 1}}), -EINVAL);
 	assert_int_equal(ibvx_layout_indexed(&l, 2, (struct ibvx_block[]){{0, huge}, {0, 1}}), -EINVAL);
@@ -340,17 +340,17 @@ static void refused(void **state)
 	assert_int_equal(ibvx_layout_segments(&l, 1, NULL), -EINVAL);
 	assert_int_equal(ibvx_layout_struct(&l, 1, NULL), -EINVAL);
 	assert_int_equal(ibvx_layout_struct(&l, 2, (struct ibvx_field[]){{0, one}, {1, NULL}}), -EINVAL);
-	assert_error_says("field 1");
+	assert_error_contains("field 1");
 	assert_int_equal(ibvx_layout_callbacks(&l, 1, 1, pack_inner, NULL, NULL), -EINVAL);
 	assert_int_equal(ibvx_layout_callbacks(&l, 1, PTRDIFF_MIN, pack_inner, unpack_inner, NULL), -EINVAL);
 	assert_int_equal(layout_check(big, huge), 0);
 	assert_int_equal(layout_check(nothing, 0), 0);
 	assert_int_equal(layout_check(nothing, 1), -EINVAL);
-	assert_error_says("layout of no bytes");
+	assert_error_contains("layout of no bytes");
 	ibvx_layout_free(big);
 	assert_int_equal(ibvx_layout_nested(&big, 1, 1 << 30, one), 0);
 	assert_int_equal(layout_check(big, huge), -EINVAL);
-	assert_error_says("exceeds memory");
+	assert_error_contains("exceeds memory");
 	ibvx_layout_free(one);
 	ibvx_layout_free(big);
 	ibvx_layout_free(nothing);
@@ -376,9 +376,9 @@ static void depth(void **state)
 	layout_pack(l, "a-b", 0, flat, 2);
 	assert_string_equal(flat, "ab");
 	assert_int_equal(ibvx_layout_nested(&outer, 1, 4, l), -EINVAL);
-	assert_error_says("32 deep");
+	assert_error_contains("32 deep");
 	assert_int_equal(ibvx_layout_struct(&outer, 1, &(struct ibvx_field){0, l}), -EINVAL);
-	assert_error_says("32 deep");
+	assert_error_contains("32 deep");
 	ibvx_layout_free(l);
 }
 

@@ -142,8 +142,8 @@ static void test_bias_comes_and_goes(void **state)
 	assert_true(lock_bias_of(&lock));
 }
 
-/* Another thread waits until the favourite has left. */
-static void test_favourite_excludes(void **state)
+/* Another thread waits until the biased owner has left. */
+static void test_biased_owner_excludes(void **state)
 {
 	struct sleeper s = {.lock = LOCK_INIT};
 	pthread_t other;
@@ -164,7 +164,7 @@ static void test_favourite_excludes(void **state)
 	assert_int_equal(atomic_load(&s.got), 1);
 }
 
-/* As a thread that lost its core between the favourite's two looks: others have been the favourite since. */
+/* As a thread that lost its core between the biased owner's two looks: others have been the biased owner since. */
 struct late {
 	struct sleeper s;
 	pthread_barrier_t step;
@@ -179,7 +179,7 @@ static void *look_late(void *arg)
 	take_often(&l->s.lock, 1000);
 	bias = lock_bias_of(&l->s.lock);
 	assert_true(bias);
-	pthread_barrier_wait(&l->step); /* the other becomes the favourite, and holds it */
+	pthread_barrier_wait(&l->step); /* the other becomes the biased owner, and holds it */
 	pthread_barrier_wait(&l->step);
 	l->entered = lock_enter_bias(&l->s.lock, bias);
 	pthread_barrier_wait(&l->step);
@@ -220,7 +220,7 @@ struct guests {
 	pthread_barrier_t turn, end;
 };
 
-static bool becomes_favourite(struct lock *lock)
+static bool becomes_biased_owner(struct lock *lock)
 {
 	lock->ended = 0; /* one at a time */
 	take_often(lock, 1000);
@@ -231,17 +231,17 @@ static void *sit_for_a_moment(void *arg)
 {
 	struct guests *g = arg;
 
-	return becomes_favourite(&g->lock) ? g : NULL;
+	return becomes_biased_owner(&g->lock) ? g : NULL;
 }
 
 static void *sit_down(void *arg)
 {
 	struct guests *g = arg;
-	bool favoured = becomes_favourite(&g->lock);
+	bool biased = becomes_biased_owner(&g->lock);
 
 	pthread_barrier_wait(&g->turn);
 	pthread_barrier_wait(&g->end);
-	return favoured ? g : NULL;
+	return biased ? g : NULL;
 }
 
 /* A living thread keeps its seat; dead ones leave theirs. */
@@ -249,7 +249,7 @@ static void test_seats(void **state)
 {
 	struct guests g = {.lock = LOCK_INIT};
 	pthread_t threads[LOCK_SEATS];
-	void *favoured;
+	void *biased;
 
 	(void)state;
 	if (!fence_possible())
@@ -258,19 +258,19 @@ static void test_seats(void **state)
 	pthread_barrier_init(&g.end, NULL, LOCK_SEATS + 1);
 	/* it leaves the bias behind, and its place in memory to the first that stays */
 	assert_int_equal(pthread_create(&threads[0], NULL, sit_for_a_moment, &g), 0);
-	assert_int_equal(pthread_join(threads[0], &favoured), 0);
-	assert_non_null(favoured);
+	assert_int_equal(pthread_join(threads[0], &biased), 0);
+	assert_non_null(biased);
 	for (unsigned i = 0; i < LOCK_SEATS; i++) {
 		assert_int_equal(pthread_create(&threads[i], NULL, sit_down, &g), 0);
 		pthread_barrier_wait(&g.turn);
 	}
-	assert_false(becomes_favourite(&g.lock));
+	assert_false(becomes_biased_owner(&g.lock));
 	pthread_barrier_wait(&g.end);
 	for (unsigned i = 0; i < LOCK_SEATS; i++) {
-		assert_int_equal(pthread_join(threads[i], &favoured), 0);
-		assert_non_null(favoured);
+		assert_int_equal(pthread_join(threads[i], &biased), 0);
+		assert_non_null(biased);
 	}
-	while (!becomes_favourite(&g.lock)) /* the system may call a joined thread alive for a moment */
+	while (!becomes_biased_owner(&g.lock)) /* the system may call a joined thread alive for a moment */
 		sched_yield();
 	pthread_barrier_destroy(&g.turn);
 	pthread_barrier_destroy(&g.end);
@@ -282,8 +282,8 @@ struct courtship {
 	uint64_t by_bias, intrusions;
 };
 
-/* In bursts long enough to become the favourite; how often biases ended is forgotten, so that they go on coming. */
-static void *favourite(void *arg)
+/* In bursts long enough to become the biased owner; how often biases ended is forgotten, so that they go on coming. */
+static void *biased_main(void *arg)
 {
 	struct courtship *c = arg;
 
@@ -322,16 +322,16 @@ static void *intruder(void *arg)
 static void test_excludes_while_biases_come_and_go(void **state)
 {
 	struct courtship c = {.s = {.lock = LOCK_INIT}};
-	pthread_t lover, others[2];
+	pthread_t biased, others[2];
 
 	(void)state;
-	assert_int_equal(pthread_create(&lover, NULL, favourite, &c), 0);
+	assert_int_equal(pthread_create(&biased, NULL, biased_main, &c), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&others[i], NULL, intruder, &c), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_join(others[i], NULL), 0);
 	atomic_store(&c.stop, true);
-	assert_int_equal(pthread_join(lover, NULL), 0);
+	assert_int_equal(pthread_join(biased, NULL), 0);
 	assert_int_equal(c.s.torn, 0);
 	assert_int_equal(c.s.count, c.s.mirror);
 	assert_int_equal(c.intrusions, 800);
@@ -372,7 +372,7 @@ int main(void)
 		cmocka_unit_test(test_excludes_when_the_holder_loses_its_core),
 		cmocka_unit_test(test_release_wakes_all_sleepers_in_turn),
 		cmocka_unit_test(test_bias_comes_and_goes),
-		cmocka_unit_test(test_favourite_excludes),
+		cmocka_unit_test(test_biased_owner_excludes),
 		cmocka_unit_test(test_a_late_look_does_not_let_others_in),
 		cmocka_unit_test(test_seats),
 		cmocka_unit_test(test_excludes_while_biases_come_and_go),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches that come and go, as strangers at a door do, leave nothing behind. */
+/* Watches that come and go, as strangers at a listener do, leave nothing behind. */
 #include "unit.h"
 
 #include <stdatomic.h>

@@ -7,7 +7,7 @@
 #include "transport/shm/ring.h"
 
 struct pipe {
-	void *window;
+	void *mapping;
 	struct ring producer, consumer;
 };
 
@@ -16,11 +16,11 @@ static int setup_shape(void **state, const struct ring_shape *shape)
 	struct pipe *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
-	p->window = aligned_alloc(RING_PAGE, ring_mapping_bytes(shape));
-	assert_non_null(p->window);
-	memset(p->window, 0, ring_mapping_bytes(shape));
-	ring_init(&p->producer, p->window, shape);
-	ring_init(&p->consumer, p->window, shape);
+	p->mapping = aligned_alloc(RING_PAGE, ring_mapping_bytes(shape));
+	assert_non_null(p->mapping);
+	memset(p->mapping, 0, ring_mapping_bytes(shape));
+	ring_init(&p->producer, p->mapping, shape);
+	ring_init(&p->consumer, p->mapping, shape);
 	*state = p;
 	return 0;
 }
@@ -47,7 +47,7 @@ static int teardown(void **state)
 {
 	struct pipe *p = *state;
 
-	free(p->window);
+	free(p->mapping);
 	free(p);
 	return 0;
 }
@@ -124,7 +124,7 @@ static void test_long(void **state)
 
 /* One thread of the producer sleeps for room; another finds some before the consumer looks: the sleeper
  * must be woken all the same. */
-static void test_starved_survives_others(void **state)
+static void test_lack_of_room_survives_others(void **state)
 {
 	struct pipe *p = *state;
 	_Atomic uint32_t *lacks_room = &p->producer.control->lacks_room;
@@ -139,8 +139,8 @@ static void test_starved_survives_others(void **state)
 	assert_false(ring_take_lack(lacks_room));
 }
 
-/* Who finds no room again asks to be woken again. */
-static void test_starved_again(void **state)
+/* A producer that finds no room again asks to be woken again. */
+static void test_lack_of_room_again(void **state)
 {
 	struct pipe *p = *state;
 	_Atomic uint32_t *lacks_room = &p->producer.control->lacks_room;
@@ -201,9 +201,9 @@ static void test_grow(void **state)
 		struct ring_slot *slot = NULL;
 		void *payload = NULL;
 
-		memset(p->window, 0, RING_PAGE * 2);
-		ring_init(&p->producer, p->window, &grown);
-		ring_init(&p->consumer, p->window, &grown);
+		memset(p->mapping, 0, RING_PAGE * 2);
+		ring_init(&p->producer, p->mapping, &grown);
+		ring_init(&p->consumer, p->mapping, &grown);
 		ring_limit(&p->producer);
 		ring_limit(&p->consumer);
 		assert_int_equal(p->producer.shape.data_bytes, RING_SMALL_BYTES);
@@ -238,8 +238,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long, setup_long, teardown),
-		cmocka_unit_test_setup_teardown(test_starved_survives_others, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_starved_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lack_of_room_survives_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lack_of_room_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_grow, setup_grown, teardown),
 		cmocka_unit_test_setup_teardown(test_looks_come_in_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_looks_come_in_time, setup_long, teardown),

@@ -90,7 +90,7 @@ static void taken_back(void **state)
 	assert_int_equal(lease_end(&p, TRANSPORT_ABANDON), 0); /* nobody has it */
 }
 
-/* Given up while somebody has it: that is told so, and the next window has to wait for it. */
+/* Abandoned while the receiver has claimed it: settle() reports it, and the next lease has to wait. */
 static void given_up(void **state)
 {
 	char desc[WIRE_LEASE_BYTES], next[WIRE_LEASE_BYTES];

@@ -14,7 +14,7 @@
 #include "base/error.h"
 
 /* The text of the last error contains every one of the words. */
-#define assert_error_says(...)                                                                  \
+#define assert_error_contains(...)                                                                  \
 	do {                                                                                    \
 		const char *const words_[] = {__VA_ARGS__};                                     \
 		for (size_t i_ = 0; i_ < sizeof(words_) / sizeof(*words_); i_++) {              \

@@ -51,7 +51,7 @@ struct fake_qp {
 	struct ibv_qp qp;
 	struct receives own;
 	struct fake_id *id;
-	uint32_t dest, psn[2];   /* connected by hand: to whom; of our sends and of theirs */
+	uint32_t dest, psn[2];   /* connected by hand: to which queue pair; of our sends and of theirs */
 	enum ibv_qp_state state;
 	bool error;
 	uint32_t room, outstanding, max_inline;
@@ -91,7 +91,7 @@ struct fake_id {
 struct adapter_faults adapter_faults;
 int (*adapter_hollow)(uint16_t port, void *data);
 unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
-uint64_t adapter_moved;
+uint64_t adapter_rma_bytes;
 
 /* The GID entry of 127.0.0.2, and how often the addresses were asked for. */
 #define RAIL_GID 3
@@ -133,7 +133,7 @@ void adapter_reset(void)
 	adapter_faults = (struct adapter_faults){.max_inline = 220};
 	adapter_hollow = NULL;
 	adapter_inlined = adapter_reads = adapter_writes = adapter_requests = 0;
-	adapter_moved = 0;
+	adapter_rma_bytes = 0;
 	memset(ids, 0, sizeof(ids));
 	memset(qps, 0, sizeof(qps));
 	qp_count = 0;
@@ -585,7 +585,7 @@ static void qp_fail(struct fake_qp *q)
 }
 
 /* An RDMA read or write; iWARP answers a read by a write. */
-static enum ibv_wc_status move(const struct ibv_send_wr *wr)
+static enum ibv_wc_status transfer(const struct ibv_send_wr *wr)
 {
 	const struct ibv_sge *s = wr->sg_list;
 	bool read = wr->opcode == IBV_WR_RDMA_READ;
@@ -604,7 +604,7 @@ static enum ibv_wc_status move(const struct ibv_send_wr *wr)
 		memcpy(pages(remote, there), pages(local, s->addr), s->length);
 	adapter_reads += read;
 	adapter_writes += !read;
-	adapter_moved += s->length;
+	adapter_rma_bytes += s->length;
 	return IBV_WC_SUCCESS;
 }
 
@@ -645,7 +645,7 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 		q->rma[q->rma_count++].sge = *wr->sg_list;
 		return 0;
 	} else if (wr->opcode != IBV_WR_SEND) {
-		wc.status = move(wr);
+		wc.status = transfer(wr);
 	} else if (!arrive(to, (const void *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length)) {
 		wc.status = IBV_WC_RNR_RETRY_EXC_ERR;
 	}
@@ -672,7 +672,7 @@ static void rma_on(struct fake_qp *q)
 
 		q->rma[i].wr.sg_list = &q->rma[i].sge;
 		if (!q->error)
-			wc.status = to && !to->error ? move(&q->rma[i].wr) : IBV_WC_RETRY_EXC_ERR;
+			wc.status = to && !to->error ? transfer(&q->rma[i].wr) : IBV_WC_RETRY_EXC_ERR;
 		if (wc.status != IBV_WC_SUCCESS)
 			q->error = true;
 		complete(q->qp.send_cq, &wc);
@@ -827,7 +827,7 @@ static void fake_destroy_events(struct rdma_event_channel *base)
 	unmake(c);
 }
 
-static void tell(struct fake_id *to, enum rdma_cm_event_type type, int status, const void *data, size_t len)
+static void notify(struct fake_id *to, enum rdma_cm_event_type type, int status, const void *data, size_t len)
 {
 	struct fake_event *e = calloc(1, sizeof(*e));
 
@@ -873,8 +873,8 @@ static int fake_disconnect(struct rdma_cm_id *base)
 	if (id->qp)
 		qp_fail(id->qp);
 	if (other) {
-		tell(other, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
-		tell(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
+		notify(other, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
+		notify(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
 	}
 	return 0;
 }
@@ -883,7 +883,7 @@ void adapter_disconnect_all(void)
 {
 	for (int i = 0; i < IDS_MAX; i++) {
 		if (ids[i] && ids[i]->connected)
-			tell(ids[i], RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
+			notify(ids[i], RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
 	}
 }
 
@@ -895,7 +895,7 @@ static int fake_destroy_id(struct rdma_cm_id *base)
 	fake_disconnect(base);
 	if (id->other) {
 		if (!id->other->connected && id->other->qp)
-			tell(id->other, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
+			notify(id->other, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
 		id->other->other = NULL;
 	}
 	for (struct fake_event **at = &id->channel->head; *at;) {
@@ -964,7 +964,7 @@ static int fake_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, stru
 		return -1;
 	id->target = ((struct sockaddr_in *)(void *)dst)->sin_port;
 	base->verbs = &context;
-	tell(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL, 0);
+	notify(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL, 0);
 	return 0;
 }
 
@@ -973,7 +973,7 @@ static int fake_resolve_route(struct rdma_cm_id *id, int ms)
 	(void)ms;
 	if (fails("resolve_route"))
 		return -1;
-	tell((struct fake_id *)id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL, 0);
+	notify((struct fake_id *)id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL, 0);
 	return 0;
 }
 
@@ -1002,7 +1002,7 @@ static int fake_connect(struct rdma_cm_id *base, struct rdma_conn_param *p)
 		int len = adapter_hollow(id->target, data);
 
 		id->hollow = id->connected = true;
-		tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, data, (size_t)len);
+		notify(id, RDMA_CM_EVENT_ESTABLISHED, 0, data, (size_t)len);
 		return 0;
 	}
 	for (int i = 0; i < IDS_MAX; i++) {
@@ -1017,10 +1017,10 @@ static int fake_connect(struct rdma_cm_id *base, struct rdma_conn_param *p)
 		fresh->verbs = &context;
 		((struct fake_id *)fresh)->other = id;
 		id->other = (struct fake_id *)fresh;
-		tell((struct fake_id *)fresh, RDMA_CM_EVENT_CONNECT_REQUEST, 0, p->private_data, p->private_data_len);
+		notify((struct fake_id *)fresh, RDMA_CM_EVENT_CONNECT_REQUEST, 0, p->private_data, p->private_data_len);
 		return 0;
 	}
-	tell(id, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
+	notify(id, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
 	return 0;
 }
 
@@ -1031,8 +1031,8 @@ static int fake_accept(struct rdma_cm_id *base, struct rdma_conn_param *p)
 	if (fails("accept") || !id->other)
 		return -1;
 	id->connected = id->other->connected = true;
-	tell(id->other, RDMA_CM_EVENT_ESTABLISHED, 0, p->private_data, p->private_data_len);
-	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
+	notify(id->other, RDMA_CM_EVENT_ESTABLISHED, 0, p->private_data, p->private_data_len);
+	notify(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
 	return 0;
 }
 
@@ -1042,7 +1042,7 @@ static int fake_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 
 	slow("reject");
 	if (id->other) {
-		tell(id->other, RDMA_CM_EVENT_REJECTED, 28, data, len);
+		notify(id->other, RDMA_CM_EVENT_REJECTED, 28, data, len);
 		if (id->other->qp) /* as siw does: perhaps before the caller has seen the event */
 			qp_fail(id->other->qp);
 		id->other->other = NULL;

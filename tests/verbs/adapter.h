@@ -29,7 +29,7 @@ struct adapter_faults {
 	bool no_cm;                /* RDMA CM is not available */
 	bool infiniband;           /* LIDs, no addresses in the GID table */
 	bool rails;                /* the second rank has another address, which it lists first: 127.0.0.2 */
-	bool no_copy;              /* reads and writes move nothing, addresses need not exist */
+	bool no_copy;              /* reads and writes transfer nothing, addresses need not exist */
 	bool overlook;             /* packets lie unread until the first that comes after this was taken back */
 	uint32_t max_inline;       /* create_qp refuses more */
 	enum ibv_wc_status next_send; /* the next send ends so, its data is lost; 0: success */
@@ -60,11 +60,11 @@ int adapter_access(void);
 void adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to);
 /* The queue pairs made, in order; NULL behind the last. */
 struct ibv_qp *adapter_qp(int n);
-/* Not NULL: every connection request is accepted by a peer that swallows what it is sent; writes the private data of who listens at
+/* Not NULL: every connection request is accepted by a peer that swallows what it is sent; writes the private data of the listener at
  * this port (network byte order), at most 64 bytes, and returns its length. */
 extern int (*adapter_hollow)(uint16_t port, void *data);
 /* Sends with inline data, RDMA reads, writes, connection requests and bytes read or written so far. */
 extern unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
-extern uint64_t adapter_moved;
+extern uint64_t adapter_rma_bytes;
 
 #endif

@@ -219,7 +219,7 @@ void pair_run(struct pair *p)
 			(p->side[1].t && transport_verbs_ops.ready(p->side[1].t));
 		if (!waits)
 			return;
-		usleep(200); /* the end of a peer is told a little later */
+		usleep(200); /* the end of a peer is reported a little later */
 	}
 }
 

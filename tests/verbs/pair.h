@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef TESTS_VERBS_PAIR_H
 #define TESTS_VERBS_PAIR_H
-/* pair: two verbs transports in this process, joined by the adapter's doubles, and what they told their cores. */
+/* pair: two verbs transports in this process, joined by the adapter's doubles, and what they reported to their cores. */
 #include "adapter.h"
 #include "transport/verbs/verbs.h"
 
@@ -51,7 +51,7 @@ int side_step(struct side *s);
 int pair_step(struct pair *p);
 /* Until nothing happens any more. */
 void pair_run(struct pair *p);
-/* Sends one packet of len payload bytes whose ctl.value is `value`: what reserve() says. */
+/* Sends one packet of len payload bytes whose ctl.value is `value`: what reserve() returns. */
 int pair_send(struct pair *p, int from, uint64_t value, size_t len);
 /* pack_rkey() of one side for the other, run until it is not in preparation any more: its answer. */
 int pair_pack(struct pair *p, int owner, uint64_t cookie, enum transport_access access, const void *base[2], const size_t len[2],

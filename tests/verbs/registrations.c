@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Registrations of user memory: shared, kept, given up, and never used after their memory has gone. */
+/* Registrations of user memory: shared, persistent, given up, and never used after their memory has gone. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static void regcache_put(struct regcache *c, const struct regcache_entry *e)
 	work_all(c);
 }
 
-/* Outside of kept ranges a registration ends with its last user, and only the very same memory shares it. */
+/* Outside of registered ranges a registration ends with its last user, and only the very same memory shares it. */
 static void test_without_owner(void **state)
 {
 	struct regcache_ranges ranges = {.count_max = 4, .bytes_max = 1 << 20};
@@ -109,16 +109,16 @@ static void test_kept(void **state)
 	struct regcache_entry *a, *b;
 
 	(void)state;
-	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER), 1);
-	assert_int_equal(regcache_keep(&ranges, memory[1], BUFFER), 1);
+	assert_int_equal(regcache_range_add(&ranges, memory[1], BUFFER), 1);
+	assert_int_equal(regcache_range_add(&ranges, memory[1], BUFFER), 1);
 	a = regcache_get(&c, memory[1] + 100, 50, READ);
 	regcache_put(&c, a);
 	assert_int_equal(adapter_registrations(), 1);
 	b = regcache_get(&c, memory[1], BUFFER, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	assert_ptr_equal(a, b); /* the whole range, for everything */
-	assert_int_equal(regcache_unkeep(&ranges, memory[1], BUFFER), 0);
-	assert_int_equal(regcache_unkeep(&ranges, memory[1], BUFFER - 1), -EINVAL);
-	assert_int_equal(regcache_unkeep(&ranges, memory[1], BUFFER), 1);
+	assert_int_equal(regcache_range_remove(&ranges, memory[1], BUFFER), 0);
+	assert_int_equal(regcache_range_remove(&ranges, memory[1], BUFFER - 1), -EINVAL);
+	assert_int_equal(regcache_range_remove(&ranges, memory[1], BUFFER), 1);
 	regcache_drop(&c, memory[1], BUFFER);
 	work_all(&c);
 	assert_int_equal(adapter_registrations(), 1); /* a message uses it still */
@@ -127,7 +127,7 @@ static void test_kept(void **state)
 	regcache_put(&c, b);
 	regcache_put(&c, a);
 	assert_int_equal(adapter_registrations(), 0);
-	assert_int_equal(regcache_unkeep(&ranges, memory[1], BUFFER), -EINVAL);
+	assert_int_equal(regcache_range_remove(&ranges, memory[1], BUFFER), -EINVAL);
 	regcache_close(&c);
 	free(ranges.range);
 }
@@ -140,16 +140,16 @@ static void test_overlapping(void **state)
 	struct regcache_entry *e;
 
 	(void)state;
-	regcache_keep(&ranges, memory[2], BUFFER);
-	regcache_keep(&ranges, memory[2] + 1000, 1000);
+	regcache_range_add(&ranges, memory[2], BUFFER);
+	regcache_range_add(&ranges, memory[2] + 1000, 1000);
 	e = regcache_get(&c, memory[2] + 1500, 5000, READ); /* begins in both, is within the larger */
 	assert_ptr_equal(e->addr, memory[2]);
 	regcache_put(&c, e);
-	assert_int_equal(regcache_unkeep(&ranges, memory[2] + 1000, 1000), 1);
+	assert_int_equal(regcache_range_remove(&ranges, memory[2] + 1000, 1000), 1);
 	regcache_drop(&c, memory[2] + 1000, 1000);
 	work_all(&c);
 	assert_int_equal(adapter_registrations(), 1); /* the larger vouches for it */
-	assert_int_equal(regcache_unkeep(&ranges, memory[2], BUFFER), 1);
+	assert_int_equal(regcache_range_remove(&ranges, memory[2], BUFFER), 1);
 	regcache_drop(&c, memory[2], BUFFER);
 	work_all(&c);
 	assert_int_equal(adapter_registrations(), 0);
@@ -164,18 +164,18 @@ static void touch(struct regcache *c, int i)
 	regcache_put(c, e);
 }
 
-/* Bounds of what is kept, and the least recently used out first when the system refuses more. */
+/* Bounds of the registered ranges, and the least recently used out first when the system refuses more. */
 static void test_bounds(void **state)
 {
 	struct regcache_ranges ranges = {.count_max = 3, .bytes_max = 10 * BUFFER}, none = {.count_max = 0, .bytes_max = 100};
 	struct regcache c = cache_of(&ranges);
 
 	(void)state;
-	assert_int_equal(regcache_keep(&none, memory[0], 10), -EFBIG);
-	assert_int_equal(regcache_keep(&ranges, memory[0], 11 * BUFFER), -EFBIG);
+	assert_int_equal(regcache_range_add(&none, memory[0], 10), -EFBIG);
+	assert_int_equal(regcache_range_add(&ranges, memory[0], 11 * BUFFER), -EFBIG);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(regcache_keep(&ranges, memory[i], BUFFER), 1);
-	assert_int_equal(regcache_keep(&ranges, memory[3], BUFFER), -ENOSPC);
+		assert_int_equal(regcache_range_add(&ranges, memory[i], BUFFER), 1);
+	assert_int_equal(regcache_range_add(&ranges, memory[3], BUFFER), -ENOSPC);
 	for (int i = 0; i < 3; i++)
 		touch(&c, i);
 	touch(&c, 0); /* 1 is the oldest now */
@@ -218,7 +218,7 @@ static void test_parts(void **state)
 	struct regcache_entry *e;
 
 	(void)state;
-	regcache_keep(&ranges, memory[0], BUFFER);
+	regcache_range_add(&ranges, memory[0], BUFFER);
 	adapter_faults.fail_call = 1;
 	adapter_faults.fail_errno = EFAULT;
 	e = regcache_get(&c, memory[0] + 100, 1000, READ);
@@ -226,7 +226,7 @@ static void test_parts(void **state)
 	regcache_put(&c, e);
 	touch(&c, 0);
 	assert_int_equal(adapter_registrations(), 2);
-	regcache_put(&c, regcache_get(&c, memory[0] + 200, 10, READ)); /* kept, so a part will do */
+	regcache_put(&c, regcache_get(&c, memory[0] + 200, 10, READ)); /* a registered range, so a part will do */
 	assert_int_equal(c.registered_count, 2);
 	c.len_max = 10;
 	assert_null(regcache_get(&c, memory[1], 11, READ));
@@ -236,7 +236,7 @@ static void test_parts(void **state)
 }
 
 /* One message of a buffer from rank 0 to rank 1, by get or by put. */
-static void move(struct pair *p, char *from, char *to, size_t len, bool put)
+static void transfer(struct pair *p, char *from, char *to, size_t len, bool put)
 {
 	const void *base[2] = {put ? to : from, NULL};
 	const size_t bytes[2] = {len, 0};
@@ -276,7 +276,7 @@ static void test_stale(void **state)
 		for (int again = 0; again < 2; again++) {
 			memset(from, round * 2 + again, len);
 			memset(to, ~(round * 2 + again), len);
-			move(&p, from, to, len, round & 1);
+			transfer(&p, from, to, len, round & 1);
 			for (size_t i = 0; i < len; i += 997)
 				assert_int_equal((unsigned char)to[i], (unsigned char)(round * 2 + again));
 			assert_int_equal(to[len - 1], (char)(round * 2 + again));
@@ -285,13 +285,13 @@ static void test_stale(void **state)
 			assert_int_equal(OPS.buffer_release(p.side[0].t, from, BUFFER) + OPS.buffer_release(p.side[1].t, to, BUFFER), 0);
 		assert_int_equal(adapter_remap(from, BUFFER) + adapter_remap(to, BUFFER), 0); /* nothing refers to them */
 	}
-	/* the double would tell: who frees what he has vouched for gets the old bytes */
+	/* the double would show it: memory freed in spite of the promise has the old bytes */
 	OPS.buffer_register(p.side[0].t, from, BUFFER);
 	memset(from, 1, BUFFER);
-	move(&p, from, to, BUFFER, false);
+	transfer(&p, from, to, BUFFER, false);
 	assert_int_equal(adapter_remap(from, BUFFER), 1);
 	memset(from, 2, BUFFER);
-	move(&p, from, to, BUFFER, false);
+	transfer(&p, from, to, BUFFER, false);
 	assert_int_equal(to[0], 1);
 	pair_close(&p);
 }
@@ -314,7 +314,7 @@ static uint64_t counter(struct pair *p, int rank, const char *name)
 	return counted;
 }
 
-/* What the counters say; and nothing is kept where the setting forbids it. */
+/* The counters; and nothing is registered where the setting forbids it. */
 static void test_counters(void **state)
 {
 	static const char *const off[] = {"verbs_cache_entries=0", NULL};
@@ -326,10 +326,10 @@ static void test_counters(void **state)
 	pair_run(&p);
 	assert_int_equal(OPS.buffer_register(p.side[0].t, memory[0], BUFFER), 1);
 	for (int i = 0; i < 10; i++)
-		move(&p, memory[0], memory[1], BUFFER, false);
+		transfer(&p, memory[0], memory[1], BUFFER, false);
 	assert_int_equal(counter(&p, 0, "verbs_registrations"), 1);
 	assert_int_equal(counter(&p, 0, "verbs_registrations_shared"), 9);
-	assert_int_equal(counter(&p, 0, "verbs_buffers_kept"), 1);
+	assert_int_equal(counter(&p, 0, "verbs_buffers_registered"), 1);
 	assert_int_equal(counter(&p, 1, "verbs_registrations"), 10);
 	pair_close(&p);
 	assert_int_equal(adapter_live(), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The transport verbs over doubles: connecting, credit, gets, and every way in which they fail. */
+/* The transport verbs over doubles: connecting, credit, gets, and every failure. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static void test_connects_when_first_used(void **state)
 	pair_close(&p);
 }
 
-/* Both call; the call of the higher rank stands, whoever was first. */
+/* Both connect; the request of the higher rank stands, in either order. */
 static void test_two_calls_become_one_connection(void **state)
 {
 	(void)state;
@@ -211,7 +211,7 @@ static void test_every_status_ends_the_peer_once(void **state)
 	}
 }
 
-/* Each creation call fails in its turn: nothing leaks, nothing hangs, who cannot talk is told why. */
+/* Each creation call fails in its turn: nothing leaks, nothing hangs, and the error names the reason. */
 static void fail_in_turn(const char *const *settings, bool iwarp)
 {
 	bool failed = true;
@@ -265,7 +265,7 @@ static void test_buffers_shrink(void **state)
 	pair_close(&p);
 }
 
-static void expose_and_get(struct pair *p, char *from, char *to, size_t head, size_t body, int expected)
+static void pack_and_get(struct pair *p, char *from, char *to, size_t head, size_t body, int expected)
 {
 	unsigned char desc[WIRE_RMA_MAX];
 	const void *base[2] = {from, from + head};
@@ -298,15 +298,15 @@ static void test_gets(void **state)
 		pair_run(&p);
 		live = adapter_live();
 		memset(to, 0, sizeof(to));
-		expose_and_get(&p, from, to, 33333, sizeof(from) - 33333, 0);
+		pack_and_get(&p, from, to, 33333, sizeof(from) - 33333, 0);
 		assert_int_equal(p.side[1].gets, 1);
 		assert_int_equal(p.side[1].get_error, 0);
 		assert_int_equal(p.side[1].get_cookie, 77);
 		assert_memory_equal(from, to, sizeof(from));
-		assert_true(adapter_reads >= 10); /* the adapter moves 10,000 bytes at a time */
+		assert_true(adapter_reads >= 10); /* the adapter transfers 10,000 bytes at a time */
 		assert_int_equal(adapter_live(), live);
-		expose_and_get(&p, from, to, 0, 50000, 0);
-		expose_and_get(&p, from, to, 50000, 0, 0);
+		pack_and_get(&p, from, to, 0, 50000, 0);
+		pack_and_get(&p, from, to, 50000, 0, 0);
 		assert_int_equal(p.side[1].gets, 3);
 		pair_close(&p);
 		assert_int_equal(adapter_live(), 0);
@@ -353,7 +353,7 @@ static void test_puts(void **state)
 		assert_int_equal(p.side[0].get_error, 0);
 		assert_int_equal(p.side[0].get_cookie, 78);
 		assert_memory_equal(from, to, sizeof(from));
-		assert_true(adapter_writes >= 10); /* the adapter moves 10,000 bytes at a time */
+		assert_true(adapter_writes >= 10); /* the adapter transfers 10,000 bytes at a time */
 		assert_int_equal(adapter_live(), live);
 		offer_and_put(&p, from, to, 0, 50000, 3);
 		offer_and_put(&p, from, to, 50000, 0, 4);
@@ -399,7 +399,7 @@ static void test_a_packet_behind_a_put_waits(void **state)
 	pair_close(&p);
 }
 
-static void test_who_moves(void **state)
+static void test_which_side_starts_rma(void **state)
 {
 	static const struct {
 		const char *setting;
@@ -443,12 +443,12 @@ static void test_lengths_beyond_32_bits(void **state)
 	pair_open(&p, NULL);
 	assert_true(pair_send_until(&p, 0, 1, 8));
 	pair_run(&p);
-	expose_and_get(&p, from, to, head, body, 0);
+	pack_and_get(&p, from, to, head, body, 0);
 	assert_int_equal(p.side[1].gets, 1);
-	assert_int_equal(adapter_moved, head + body);
+	assert_int_equal(adapter_rma_bytes, head + body);
 	offer_and_put(&p, from, to, head, body, 2);
 	assert_int_equal(p.side[0].puts, 1);
-	assert_int_equal(adapter_moved, 2 * (head + body));
+	assert_int_equal(adapter_rma_bytes, 2 * (head + body));
 	assert_true(adapter_writes >= 128); /* pieces that let others pass */
 	expect_good(&p.side[1], 2);
 	pair_close(&p);
@@ -474,7 +474,7 @@ static void test_gets_without_memory(void **state)
 	assert_int_equal(adapter_live(), live);
 	adapter_faults.fail_call = 2; /* one at the sender, whose pieces touch, then the receiver's */
 	adapter_faults.fail_errno = ENOMEM;
-	expose_and_get(&p, from, to, 50000, 50000, 0);
+	pack_and_get(&p, from, to, 50000, 50000, 0);
 	assert_int_equal(p.side[1].gets, 1); /* which the core then receives otherwise */
 	assert_int_equal(p.side[1].get_error, -ENOMEM);
 	assert_int_equal(adapter_live(), live);
@@ -522,7 +522,7 @@ static void test_a_cancelled_put_holds_up_nothing(void **state)
 	}
 }
 
-static void test_cancelled_moves(void **state)
+static void test_cancelled_rma(void **state)
 {
 	static char from[200000], to[200000];
 	unsigned char desc[WIRE_RMA_MAX];
@@ -553,7 +553,7 @@ static void test_cancelled_moves(void **state)
 	pair_run(&p);
 	assert_int_equal(p.side[1].gets + p.side[1].puts, 0);
 	assert_int_equal(p.side[0].packets, 0);
-	assert_int_equal(p.side[1].downs, 0); /* who gave up is not told */
+	assert_int_equal(p.side[1].downs, 0); /* the side that gave up gets no report */
 	assert_int_equal(p.side[0].downs, 1);
 	pair_close(&p);
 }
@@ -615,7 +615,7 @@ static void test_a_failed_read_ends_the_peer(void **state)
 	assert_true(pair_send_until(&p, 0, 1, 8));
 	pair_run(&p);
 	adapter_faults.next_send = IBV_WC_REM_ACCESS_ERR;
-	expose_and_get(&p, from, to, sizeof(from), 0, 0);
+	pack_and_get(&p, from, to, sizeof(from), 0, 0);
 	assert_int_equal(p.side[1].gets, 0);
 	assert_int_equal(p.side[1].downs, 1);
 	assert_non_null(strstr(p.side[1].why, status_text(IBV_WC_REM_ACCESS_ERR)));
@@ -625,7 +625,7 @@ static void test_a_failed_read_ends_the_peer(void **state)
 static void test_nonsense_from_the_wire(void **state)
 {
 	static const struct wire_hdr packets[] = {
-		{.kind = WIRE_EAGER, .len = 1000},                     /* says more than came */
+		{.kind = WIRE_EAGER, .len = 1000},                     /* claims more than came */
 		{.kind = WIRE_EAGER, .stamp = 5000},                   /* more credit than there is */
 		{.kind = WIRE_NONE, .ctl = {.id = 99}},                /* no such packet */
 	};
@@ -704,7 +704,7 @@ static void test_events_of_the_device(void **state)
 	}
 }
 
-/* A port that stays down for longer than a packet would be tried ends even peers to whom nothing is sent. */
+/* A port that stays down for longer than a packet would be tried ends even peers to which nothing is sent. */
 static void test_a_port_that_stays_down(void **state)
 {
 	static const char *const settings[] = {"verbs_timeout_ms=20", NULL};
@@ -776,7 +776,7 @@ static void test_wanted_device(void **state)
 	}
 }
 
-/* The first burst over iWARP may use all the credit it gets and be overlooked: greetings must still go out. */
+/* The first burst over iWARP may use all the credit it gets and be overlooked: HELLO must still go out. */
 static void test_an_overlooked_burst(void **state)
 {
 	static const char *const variants[][2] = {{NULL}, {"verbs_slots=16", NULL}};
@@ -824,10 +824,10 @@ int main(void)
 		TEST(test_gets_without_memory),
 		TEST(test_puts),
 		TEST(test_a_packet_behind_a_put_waits),
-		TEST(test_who_moves),
+		TEST(test_which_side_starts_rma),
 		TEST(test_lengths_beyond_32_bits),
 		TEST(test_a_cancelled_put_holds_up_nothing),
-		TEST(test_cancelled_moves),
+		TEST(test_cancelled_rma),
 		TEST(test_cancelled_memory_is_out_of_reach),
 		TEST(test_a_failed_read_ends_the_peer),
 		TEST(test_nonsense_from_the_wire),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections by TCP exchange, over doubles of libibverbs and real sockets: who calls whom, strangers, ends. */
+/* Connections by TCP wire-up, over doubles of libibverbs and real sockets: which side connects, strangers, ends. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,8 +95,8 @@ static void test_two_calls_become_one_connection(void **state)
 		pair_run(&p);
 		expect_good(&p.side[0], 100);
 		expect_good(&p.side[1], 100);
-		assert_true(verbs_of(&p, 0)->peers[1].conn->caller != verbs_of(&p, 1)->peers[0].conn->caller);
-		assert_true(verbs_of(&p, 1)->peers[0].conn->caller); /* the call of the higher rank */
+		assert_true(verbs_of(&p, 0)->peers[1].conn->active != verbs_of(&p, 1)->peers[0].conn->active);
+		assert_true(verbs_of(&p, 1)->peers[0].conn->active); /* the call of the higher rank */
 		pair_close(&p);
 		assert_int_equal(adapter_live(), 0);
 	}
@@ -181,11 +181,11 @@ static void test_calls_fail_in_turn(void **state)
 	}
 }
 
-/* Both ways: who does not know the secret is not believed, whether he calls or answers. */
+/* In both directions: a rank without the secret is refused, whether it connects or accepts. */
 static void test_secrets(void **state)
 {
 	(void)state;
-	for (int caller = 0; caller < 2; caller++) {
+	for (int active = 0; active < 2; active++) {
 		struct settings *other = settings_new();
 		struct pair p;
 
@@ -193,12 +193,12 @@ static void test_secrets(void **state)
 		pair_open(&p, by_tcp);
 		assert_int_equal(settings_set_pair(other, SETTINGS_CALLER, "job_secret=guessed", "test"), 0);
 		verbs_of(&p, 1)->env.settings = other;
-		pair_send(&p, caller, 1, 8);
+		pair_send(&p, active, 1, 8);
 		pair_run(&p);
-		assert_int_equal(p.side[caller].downs, 1);
-		assert_int_equal(p.side[caller].down_error, -ECONNREFUSED);
+		assert_int_equal(p.side[active].downs, 1);
+		assert_int_equal(p.side[active].down_error, -ECONNREFUSED);
 		assert_int_equal(p.side[0].packets + p.side[1].packets, 0);
-		assert_int_equal(p.side[1 - caller].downs, 0); /* a stranger harms nobody */
+		assert_int_equal(p.side[1 - active].downs, 0); /* a stranger harms nobody */
 		verbs_of(&p, 1)->env.settings = p.settings;
 		pair_close(&p);
 		settings_free(other);
@@ -217,7 +217,7 @@ static int knock(struct pair *p, int rank)
 	return fd;
 }
 
-/* Garbage, silence, more guests than there are seats, and those who hang up: the job goes on. */
+/* Garbage, silence, more connections than slots, and connections that are closed: the job goes on. */
 static void test_strangers(void **state)
 {
 	unsigned char junk[500];
@@ -267,8 +267,8 @@ static void test_rails(void **state)
 	}
 }
 
-/* A caller that is slow, and others who knock meanwhile: as many as leave it its seat, and more. */
-static void test_slow_caller(void **state)
+/* A connecting rank that is slow, and others that connect meanwhile: as many as leave it its slot, and more. */
+static void test_slow_connecting_side(void **state)
 {
 	static const int others[] = {64, 150};
 	int fd[150];
@@ -281,7 +281,7 @@ static void test_slow_caller(void **state)
 		pair_send(&p, 0, 1, 8);
 		usleep(2000);
 		for (int i = 0; i < 5; i++)
-			side_step(&p.side[1]); /* challenged; the caller has not read that yet */
+			side_step(&p.side[1]); /* challenged; the connecting side has not read that yet */
 		for (int i = 0; i < others[n]; i++) {
 			fd[i] = knock(&p, 1);
 			usleep(200);
@@ -299,7 +299,7 @@ static void test_slow_caller(void **state)
 	}
 }
 
-/* No descriptor is left: the caller is turned away instead of making the door spin. */
+/* No descriptor is left: the connection is refused, and the listener does not spin. */
 static void test_descriptors_run_out(void **state)
 {
 	struct rlimit was, few;
@@ -354,7 +354,7 @@ static void test_deaths_and_farewells(void **state)
 	}
 }
 
-/* Who has given a peer up refuses it. */
+/* A rank that has failed a peer refuses it. */
 static void test_refusals(void **state)
 {
 	struct pair p;
@@ -393,7 +393,7 @@ int main(void)
 		TEST(test_calls_fail_in_turn),
 		TEST(test_secrets),
 		TEST(test_strangers),
-		TEST(test_slow_caller),
+		TEST(test_slow_connecting_side),
 		TEST(test_rails),
 		TEST(test_descriptors_run_out),
 		TEST(test_deaths_and_farewells),

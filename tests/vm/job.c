@@ -6,7 +6,7 @@
  *   vm-job [--ranks N | --join HOST:PORT,...] [mode] [--seed N] [name=value...]
  *
  * --join: this process is some ranks of a job over several nodes: rank 0 .. on node 0, each node as many, the node as
- *         IBVDEV_TEST_NODE says (of IBVDEV_TEST_NODES).
+ *         IBVDEV_TEST_NODE sets (of IBVDEV_TEST_NODES).
  * modes:
  *   [--seeds COUNT] [--messages N] [--threads]    random traffic (the default)
  *   --total N          N messages of 0 B to 8 MB, four threads a rank

@@ -45,7 +45,7 @@ void probe_job_big(const struct job *j, struct ibvx *ep, int rank)
 	free(in);
 }
 
-/* The last rank is gone without a word; the rest must be told, and by name. */
+/* The last rank is gone without a word; the rest must get an error that names it. */
 void probe_job_killed(const struct job *j, struct ibvx *ep, int rank)
 {
 	char name[24];
@@ -65,7 +65,7 @@ void probe_job_killed(const struct job *j, struct ibvx *ep, int rank)
 	printf("rank %d: %s\n", rank, ibvx_error());
 }
 
-/* Ranks are cut off or ended from outside: who is left gets an error that names one, and can finish.  Half of
+/* Ranks are cut off or ended from outside: the ranks that are left get an error that names one, and can finish.  Half of
  * the ranks send while they wait, half do nothing. */
 void probe_job_lost(const struct job *j, struct ibvx *ep, int rank)
 {
@@ -89,7 +89,7 @@ void probe_job_lost(const struct job *j, struct ibvx *ep, int rank)
 	if (rc == 0)
 		rc = ibvx_recv(ep, &in, other, 1, 9, NULL);
 	if (rc == 0 || !strstr(ibvx_error(), "rank ")) {
-		fprintf(stderr, "vm-job: rank %d: rank %d is lost, and this is what is said: %d: %s\n", rank, other, rc, ibvx_error());
+		fprintf(stderr, "vm-job: rank %d: rank %d is lost, and the error is: %d: %s\n", rank, other, rc, ibvx_error());
 		exit(1);
 	}
 	printf("rank %d: after %.1f s: %s\n", rank, probe_now() - began, ibvx_error());
@@ -119,7 +119,7 @@ void probe_job_ring(const struct job *j, struct ibvx *ep, int rank)
 
 	if (!sends || !out || !in)
 		job_fail(rank, "no memory");
-	/* all at once, to somebody to whom no connection stands: what piles up goes out in one burst */
+	/* all at once, to a rank without connection: what piles up goes out in one burst */
 	for (unsigned i = 0; i < j->count; i++) {
 		struct ibvx_sbuf s = {.head = out + i * bytes, .head_bytes = bytes};
 
@@ -144,7 +144,7 @@ void probe_job_ring(const struct job *j, struct ibvx *ep, int rank)
 		printf("rank %d of %d: %llu queue pairs, %llu bytes of buffers\n", rank, j->ranks, (unsigned long long)pairs,
 		       (unsigned long long)job_counter(ep, rank, "verbs_buffer_bytes"));
 	if (pairs != (uint64_t)(j->ranks > 2 ? 2 : 1)) {
-		fprintf(stderr, "vm-job: rank %d pays for other ranks than its neighbours\n", rank);
+		fprintf(stderr, "vm-job: rank %d has connections to other ranks than its neighbours\n", rank);
 		exit(1);
 	}
 	probe_token(j, ep, rank, 1);
@@ -153,7 +153,7 @@ void probe_job_ring(const struct job *j, struct ibvx *ep, int rank)
 	free(in);
 }
 
-/* One way, then the same again: a kept registration serves twice. */
+/* One way, then the same again: a registration serves twice. */
 static void probe_stale_round(const struct traffic_config *cfg, struct ibvx *ep, int rank, unsigned i, char *mem, size_t bytes)
 {
 	struct ibvx_sbuf s = {.body = mem, .body_bytes = bytes};
@@ -187,7 +187,7 @@ void probe_job_stale(const struct job *j, struct ibvx *ep, int rank)
 	size_t bytes = j->bytes ? j->bytes : 65536;
 	void *at = NULL;
 	int other = rank ^ 1;
-	unsigned moved = 0;
+	unsigned changed = 0;
 
 	for (unsigned i = 0; i < j->count && other < j->ranks; i++) {
 		char *mem = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
@@ -195,8 +195,8 @@ void probe_job_stale(const struct job *j, struct ibvx *ep, int rank)
 
 		if (mem == MAP_FAILED) { /* somebody else has the address now */
 			at = NULL;
-			moved++;
-			if (moved > j->count / 10)
+			changed++;
+			if (changed > j->count / 10)
 				job_fail(rank, "stale: the memory is not to be had again");
 			i--;
 			continue;

@@ -4,7 +4,7 @@
 
 usage: rig.py RIG CASE
 
-Exits 77 (skipped) only where ibvdev-vm --prepare says that this machine cannot run a guest.
+Exits 77 (skipped) only where ibvdev-vm --prepare reports that this machine cannot run a guest.
 """
 import getpass
 import os
@@ -88,7 +88,7 @@ def limit(rig):
         done = run(rig, "--no-siw", "--limit", "3", "--results", results, "--", "sh", "-c", "echo before; sleep 1000")
         expect(done, 124, "before")
         if "--limit" not in done.stderr:
-            raise Failed("nothing says that it was the limit")
+            raise Failed("nothing reports that it was the limit")
         if guests_of(results):
             raise Failed("the guest still runs")
 
@@ -98,12 +98,12 @@ def crash(rig):
     expect(done, 125)
     for text in ("without an exit status", "sysrq triggered crash"):
         if text not in done.stderr:
-            raise Failed("\"%s\" is not in what the rig says of a kernel that crashed" % text)
+            raise Failed("\"%s\" is not in what the rig reports of a kernel that crashed" % text)
     expect(run(rig, "--no-siw", "--", "/no/such/command"), 127)
     done = run(rig, "--no-siw", "--netem", "nonsense 1%", "--", "true")
     expect(done, 125)
     if "--netem" not in done.stderr or "nonsense" not in done.stderr.split("--netem", 1)[1].replace("nonsense 1%", "", 1):
-        raise Failed("nothing says, in tc's words, what is wrong with --netem")
+        raise Failed("nothing reports, in tc's words, what is wrong with --netem")
 
 
 def devices(rig):
@@ -134,10 +134,10 @@ def surroundings(rig):
         with open(os.path.join(folder, "here"), "w", encoding="utf-8") as f:
             f.write("the host's file\n")
         # A user without privileges can open the devices, and nothing but the results reaches the host.
-        done = run(rig, "--no-siw", "--user", user, "--memlock", "64", "--env", "GREETING=it's \"me\" $HOME",
+        done = run(rig, "--no-siw", "--user", user, "--memlock", "64", "--env", "MESSAGE_TEXT=it's \"me\" $HOME",
                    "--netem", "delay 1ms loss 1%", "--directory", "/usr/share", "--results", results, "--smp", "1", "--mem", "1024",
                    "--", "bash", "-c", """
-id -un; pwd; ulimit -l; nproc; echo "$GREETING"; cat """ + os.path.join(folder, "here") + """
+id -un; pwd; ulimit -l; nproc; echo "$MESSAGE_TEXT"; cat """ + os.path.join(folder, "here") + """
 getent hosts ibvdev0 | grep -q . && getent ahostsv4 "$(hostname)" | head -n 1 | cut -d ' ' -f 1
 ibv_devinfo -d rxe0 >/dev/null && echo device open
 touch /tmp/written && echo writable
@@ -185,7 +185,7 @@ def both(rig):
     done = run(rig, "--no-siw", "--nodes", "2", "--", "sh", "-c", "on-node 1 sh -c 'echo b >/proc/sysrq-trigger'; sleep 1000")
     expect(done, 125)
     if "node 1 ended without an exit status" not in done.stderr:
-        raise Failed("nothing says that node 1 was lost")
+        raise Failed("nothing reports that node 1 was lost")
 
 
 CASES = {f.__name__: f for f in (prepare, status, limit, crash, devices, surroundings, nodes, both)}

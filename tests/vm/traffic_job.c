@@ -11,7 +11,7 @@
 #include "traffic.h"
 #include "vm_job.h"
 
-#define TRAFFIC_RUNNERS (2 * TRAFFIC_LANES_MAX)
+#define TRAFFIC_RUNNERS (2 * TRAFFIC_CHANNELS_MAX)
 /* An emulated guest may be slow; one that does nothing for so long hangs. */
 #define TRAFFIC_STUCK_S 100
 
@@ -30,7 +30,7 @@ struct traffic_watch {
 	atomic_bool stop;
 };
 
-/* What everybody is at, before a hang is ended: the counters say what the transport waits for. */
+/* What everybody is at, before a hang is ended: the counters report what the transport waits for. */
 static void traffic_stuck(const struct traffic_watch *w)
 {
 	struct ibvx_counter c[64];
@@ -155,18 +155,18 @@ void *traffic_job_class(const struct job *j, struct ibvx *ep, int rank, int clas
 	static char replay[160];
 	unsigned long want = j->total * classes[class].share / 1000, one;
 
-	cfg = (struct traffic_config){.seed = j->seed + (uint64_t)class, .ranks = j->ranks, .lanes = 2, .rounds = 1, .tags = 5,
+	cfg = (struct traffic_config){.seed = j->seed + (uint64_t)class, .ranks = j->ranks, .channels = 2, .rounds = 1, .tags = 5,
 				      .messages = classes[class].messages, .ops = classes[class].ops,
 				      .size_max = classes[class].size_max, .blocking = true, .halves = true, .replay = replay};
-	one = (unsigned long)(cfg.ranks * cfg.lanes) * cfg.messages;
+	one = (unsigned long)(cfg.ranks * cfg.channels) * cfg.messages;
 	if (want > one)
 		cfg.rounds = (int)((want + one - 1) / one);
 	else
-		cfg.messages = (unsigned)(want / (unsigned long)(cfg.ranks * cfg.lanes)) + 1;
+		cfg.messages = (unsigned)(want / (unsigned long)(cfg.ranks * cfg.channels)) + 1;
 	traffic_edges(&cfg);
 	snprintf(replay, sizeof(replay), "vm-job --ranks %d --seed %llu --total %lu", j->ranks, (unsigned long long)j->seed, j->total);
 	if (rank == 0)
-		printf("%lu messages of at most %zu bytes\n", (unsigned long)(cfg.ranks * cfg.lanes * cfg.rounds) * cfg.messages,
+		printf("%lu messages of at most %zu bytes\n", (unsigned long)(cfg.ranks * cfg.channels * cfg.rounds) * cfg.messages,
 		       cfg.size_max);
 	return traffic_run(&cfg, ep, rank);
 }

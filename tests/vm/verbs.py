@@ -5,7 +5,7 @@
 usage: verbs.py RIG CASE BUILD
        verbs.py --list            (lines of suite, case, "java" if it needs the Java device; for Meson)
 
-The cases are data: verbs_cases.py.  Exits 77 (skipped) only where ibvdev-vm --prepare says that this machine cannot
+The cases are data: verbs_cases.py.  Exits 77 (skipped) only where ibvdev-vm --prepare reports that this machine cannot
 run a guest.
 """
 import os
@@ -26,7 +26,7 @@ export MALLOC_PERTURB_=165
 export IBVDEV_BUILD=$BUILD IBVDEV_TEST_QUICK=1 IBVDEV_TEST_PLAIN=1
 # The optimising compiler would take most of the time of an emulated processor.
 export JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx300m -XX:-UsePerfData"
-step() { # step SECONDS COMMAND...: says what it runs and how long it took
+step() { # step SECONDS COMMAND...: prints what it runs and how long it took
 	limit=$1; shift
 	began=$(date +%s%N)
 	timeout $limit "$@" || { status=$?; echo "== status $status: $*" >&2; return $status; }
@@ -36,7 +36,7 @@ mpi() { # mpi RANKS CLASSPATH MAIN ARGUMENT...
 	ranks=$1 classpath=$2; shift 2
 	step 1000 $SOURCE/scripts/ibvrun -np $ranks -cp $classpath "$@"
 }
-xxdev() { # xxdev RANKS MAIN ARGUMENT...: a program of tests/java/xxdev, whose ranks say "finished"
+xxdev() { # xxdev RANKS MAIN ARGUMENT...: a program of tests/java/xxdev, whose ranks print "finished"
 	ranks=$1; shift
 	rm -rf /tmp/xxdev.out
 	step 1000 $SOURCE/scripts/ibvrun -np $ranks -dev xxdev -l --output /tmp/xxdev.out -cp $BUILD/tests/java/xxdev/xxdev-tests.jar \\

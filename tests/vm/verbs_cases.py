@@ -2,7 +2,7 @@
 """What the transport verbs has to stand on real kernel RDMA, as data: CASES by name.
 
 A case is the options of the rig and a script for the guest.  Suite "vm" is the part that every run of the tests
-affords; "vm-verbs" runs when it is named: every combination of the ways through the transport.
+affords; "vm-verbs" runs when it is named: every combination of the options of the transport.
 """
 import itertools
 from collections import namedtuple
@@ -12,8 +12,8 @@ CASES = {}
 
 FORCED = "transports=self,verbs"
 ONLY = {"rxe": ["--no-siw"], "siw": ["--no-rxe"]}
-# Device, who connects: soft-iWARP is connected by RDMA CM alone.
-WAYS = {"rxe-cm": ("rxe", "verbs_connect=cm"), "rxe-tcp": ("rxe", "verbs_connect=tcp"), "siw": ("siw", "verbs_connect=cm")}
+# Device, connection method: soft-iWARP is connected by RDMA CM alone.
+METHODS = {"rxe-cm": ("rxe", "verbs_connect=cm"), "rxe-tcp": ("rxe", "verbs_connect=tcp"), "siw": ("siw", "verbs_connect=cm")}
 RENDEZVOUS = ("read", "write")
 # What else the matrix crosses with them.
 INLINE = ("verbs_inline=auto", "verbs_inline=0")
@@ -52,7 +52,7 @@ TRAFFIC = [
 case("rxe", ONLY["rxe"], jobs(TRAFFIC), "vm")
 case("siw", ONLY["siw"], jobs(TRAFFIC), "vm")
 
-# Other ways through the transport.
+# Other paths through the transport.
 VARIANTS = [
     "--ranks 3 --seeds 2 --seed 10 verbs_srq=0",
     "--ranks 3 --seeds 2 --seed 20 verbs_inline=0 verbs_slots=4",
@@ -96,12 +96,12 @@ for device, rendezvous in itertools.product(ONLY, RENDEZVOUS):
 
 MATRIX = ["--ranks 4 --seeds 1 --seed 7 --threads", "--ranks 3 --seeds 1 --seed 12", "--ranks 2 --big 2000000"]
 TOTAL = ["--ranks 2 --total 100000"]
-for (way, (device, connect)), rendezvous in itertools.product(WAYS.items(), RENDEZVOUS):
+for (method, (device, connect)), rendezvous in itertools.product(METHODS.items(), RENDEZVOUS):
     both = "%s %s verbs_rendezvous=%s" % (FORCED, connect, rendezvous)
-    case("matrix-%s-%s" % (way, rendezvous), ONLY[device],
+    case("matrix-%s-%s" % (method, rendezvous), ONLY[device],
          "".join(jobs(MATRIX, "%s %s %s" % (both, inline, srq)) for inline, srq in itertools.product(INLINE, SRQ)))
     for inline, srq in itertools.product(INLINE, SRQ):
-        case("total-%s-%s-%s-%s" % (way, rendezvous, "inline" if inline == INLINE[0] else "noinline", "srq" if srq == SRQ[0] else "nosrq"),
+        case("total-%s-%s-%s-%s" % (method, rendezvous, "inline" if inline == INLINE[0] else "noinline", "srq" if srq == SRQ[0] else "nosrq"),
              ONLY[device], jobs(TOTAL, "%s %s %s" % (both, inline, srq)))
 
 # --- one guest, programs in Java ---
@@ -112,19 +112,19 @@ PARTS = {
     "b": "sizes objects derived packed random barrier bcast gather",
     "c": "reduce located userop flat intra groups cartesian graph inter iwaitany peek itest mpjdev",
 }
-# Who runs what: the ways and the rendezvous take turns over the parts, so that each meets every section at 2 or 4 ranks.
-JAVA = [(way, rendezvous, ranks, part) for way, rendezvous, ranks, part in itertools.product(WAYS, RENDEZVOUS, (2, 4), PARTS)]
-for way, rendezvous, ranks, part in JAVA:
-    device, connect = WAYS[way]
+# What runs where: the connection methods and the rendezvous take turns over the parts, so that each meets every section at 2 or 4 ranks.
+JAVA = [(method, rendezvous, ranks, part) for method, rendezvous, ranks, part in itertools.product(METHODS, RENDEZVOUS, (2, 4), PARTS)]
+for method, rendezvous, ranks, part in JAVA:
+    device, connect = METHODS[method]
     settings = "%s %s verbs_rendezvous=%s" % (FORCED, connect, rendezvous)
     for inline, srq in zip(INLINE, SRQ):
-        case("java-%s-%s-%s-%d%s" % (way, rendezvous, "srq" if srq == SRQ[0] else "nosrq", ranks, part), ONLY[device],
+        case("java-%s-%s-%s-%d%s" % (method, rendezvous, "srq" if srq == SRQ[0] else "nosrq", ranks, part), ONLY[device],
              environment("%s %s %s" % (settings, inline, srq)) + "mpi %d $MPI_TESTS mpitest.Everything limit=400 threads=2 %s\n" %
              (ranks, PARTS[part]), java=True)
 
-for way, (device, connect) in WAYS.items():
+for method, (device, connect) in METHODS.items():
     for test in ("device.DeviceTest", "mpitest.EndingsTest"):
-        case("junit-%s-%s" % (way, test.split(".")[1]), ONLY[device],
+        case("junit-%s-%s" % (method, test.split(".")[1]), ONLY[device],
              environment("%s %s" % (FORCED, connect)) + "junit %s\n" % test, java=True)
 
 for device, options in ONLY.items():
@@ -138,7 +138,7 @@ case("java", ONLY["rxe"], environment(FORCED) + "mpi 2 $MPI_TESTS mpitest.Everyt
 XXDEV = {"messages": ["Messages"], "objects": ["ObjectMessages"], "requests": ["Requests"],
          "others": ["Mismatches", "Lifecycle cases", "Lifecycle rounds"], "collected": ["Collected torture", "Collected deadlock"],
          "large": ["Large"]}
-# Once as they are, arrays in regions; once more with the JVM's look at how its native interface is used, under which there are none.
+# Once as they are, arrays pinned; once more with the JVM's look at how its native interface is used, under which there are none.
 XXDEV_JVM = {"": "", "-checked": " -Xcheck:jni"}
 for (device, options), (name, programs), (checked, option) in itertools.product(ONLY.items(), XXDEV.items(), XXDEV_JVM.items()):
     case("xxdev-%s-%s%s" % (device, name, checked), options,
@@ -163,7 +163,7 @@ LOSSY = {"rxe": ["%s --seeds 1 --seed 5 --messages 12 verbs_chunk=1k" % JOIN, "%
 for device, options in ONLY.items():
     case("netem-" + device, TWO + options + NETEM, jobs(LOSSY[device], "transports=self,shm,verbs verbs_timeout_ms=1000"))
 
-# A rank, a network and a guest that go: who is left hears it by name and can finish.
+# A rank, a network and a guest that go: the ranks that are left get an error with the name and can finish.
 ENDS = "transports=self,shm,verbs fault_scope=job verbs_timeout_ms=2000 finish_timeout_ms=10000"
 CUT = """
 # node 0 does it to both

@@ -23,7 +23,7 @@ enum job_mode {
 	JOB_BIG,     /* messages of one size between all pairs */
 	JOB_KILL,    /* the last rank dies by SIGKILL */
 	JOB_LOST,    /* something outside cuts ranks off or ends them */
-	JOB_RING,    /* bursts to the right neighbour; nobody may pay for more than two connections */
+	JOB_RING,    /* bursts to the right neighbour; none may open more than two connections */
 	JOB_STALE,   /* memory that is freed, taken again and sent again */
 };
 
@@ -43,7 +43,7 @@ struct job {
 };
 
 void job_fail(int rank, const char *what) __attribute__((noreturn));
-/* Everybody has come here; also keeps answering those who have not. Over rank 0. */
+/* Everybody has come here; also keeps answering those that have not. Over rank 0. */
 void job_barrier(struct ibvx *ep, int rank, int ranks);
 /* The endpoint's counter of this name; ends the process if there is none. */
 uint64_t job_counter(struct ibvx *ep, int rank, const char *name);

@@ -25,7 +25,7 @@ public final class Apps {
 		"  asp     shortest paths between all pairs of nodes      nodes 48     1000     2000      4000",
 		"  fdtd    Maxwell's equations in the plane, non-blocking cells 48     1024     2048      4096",
 		"",
-		"SIZE is tiny, A (if nothing is said), B, C, or a number: bytes of text, order of the matrix, unit cells along",
+		"SIZE is tiny, A (by default), B, C, or a number: bytes of text, order of the matrix, unit cells along",
 		"an edge (4 particles each), nodes of the graph, cells along a side.",
 		"",
 		"Exit status: 0 for VERIFICATION SUCCESSFUL, 1 for UNSUCCESSFUL, 2 for arguments or ranks that do not fit.");
@@ -75,7 +75,7 @@ public final class Apps {
 	private static boolean run(String[] args, Intracomm world) throws UsageException {
 		int which = args.length < 1 || args.length > 2 ? -1 : NAMES.indexOf(args[0].toLowerCase(Locale.ROOT));
 		if (which < 0)
-			throw new UsageException("arguments: one of " + NAMES + ", then perhaps a size; --help tells more");
+			throw new UsageException("arguments: one of " + NAMES + ", then perhaps a size; see --help");
 		int size = size(which, args.length == 2 ? args[1] : "A");
 		measure(make(which, SIZES[which][0], world)); // for the JIT
 		App app = make(which, size, world);

@@ -16,14 +16,14 @@ final class Report {
 			System.out.println(String.format(Locale.ROOT, format, values));
 	}
 
-	/** Says how large an error is; true if it is small enough. */
+	/** Reports how large an error is; true if it is small enough. */
 	boolean below(String what, double error, double limit) {
 		boolean good = error <= limit; // false for NaN
 		line("  %-36s %.2e, at most %.1e%s", what, error, limit, good ? "" : "  TOO LARGE");
 		return good;
 	}
 
-	/** Says whether something that is right or wrong is right. */
+	/** Reports whether something that is right or wrong is right. */
 	boolean check(String what, boolean good) {
 		line("  %-36s %s", what, good ? "yes" : "NO");
 		return good;

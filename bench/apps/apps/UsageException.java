@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package apps;
 
-/** The arguments or the number of ranks cannot be used; the message says why, and what can. */
+/** The arguments or the number of ranks cannot be used; the message states why, and what can. */
 final class UsageException extends Exception {
 	private static final long serialVersionUID = 1;
 

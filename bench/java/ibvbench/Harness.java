@@ -41,7 +41,7 @@ final class Harness {
 					measure(new Command(plan.op, Command.Phase.RUN, bytes, param, 1, 0));
 			}
 		}
-		stage.sayEnd();
+		stage.sendEnd();
 	}
 
 	private static boolean isBasic(Op op) {
@@ -56,7 +56,7 @@ final class Harness {
 		return isBasic(op) || layer.offers(op == Op.MEMORY ? Op.ALLTOALL : op);
 	}
 
-	/** All but rank 0: whatever rank 0 says. */
+	/** All but rank 0: whatever rank 0 orders. */
 	private void follow() throws Exception {
 		for (;;) {
 			Stage.Word word = stage.hear();
@@ -147,7 +147,7 @@ final class Harness {
 	/** The value for each message or operation. */
 	private double timed(Command command) throws Exception {
 		prepare(command);
-		stage.say(command);
+		stage.send(command);
 		if (command.op.ofAll())
 			stage.gather();
 		long start = System.nanoTime();
@@ -212,7 +212,7 @@ final class Harness {
 				return distance;
 			if (System.nanoTime() - deadline > 0)
 				return -1;
-			stage.sayNap();
+			stage.sendNap();
 		}
 	}
 

@@ -3,7 +3,7 @@ package ibvbench;
 
 /**
  * A way to pass messages between ranks, as the harness drives it. Messages of send, recv, sendMany and recvMany go to and come
- * from the other one of two ranks; the size of all of them is what {@link #prepare} was told last. Whatever a method throws ends
+ * from the other one of two ranks; the size of all of them is what {@link #prepare} was given last. Whatever a method throws ends
  * the benchmark.
  */
 public interface Layer {
@@ -86,7 +86,7 @@ public interface Layer {
 	 * @param text at the others an array of the same length, to be filled
 	 * @throws Exception of the layer
 	 */
-	void tell(byte[] text) throws Exception;
+	void broadcast(byte[] text) throws Exception;
 
 	/**
 	 * Leaves the job.

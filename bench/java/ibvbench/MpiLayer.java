@@ -87,7 +87,7 @@ final class MpiLayer implements Layer {
 	}
 
 	@Override
-	public void tell(byte[] text) {
+	public void broadcast(byte[] text) {
 		for (int other = 1; other < size && rank == 0; other++)
 			world.Send(text, 0, text.length, MPI.BYTE, other, TAG);
 		if (rank != 0)

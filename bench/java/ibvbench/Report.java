@@ -49,7 +49,7 @@ final class Report {
 		for (Sample sample : samples)
 			(any || sample.probeNs < options.nearBelowNs ? near : far).add(sample);
 		state(what, any ? "any" : "near", near, discarded);
-		state(what, "far", far, near.isEmpty() ? discarded : 0); // told once
+		state(what, "far", far, near.isEmpty() ? discarded : 0); // reported once
 		if (samples.isEmpty() && options.seek == null)
 			System.err.println("bench: " + device + ": " + what.op.text() + " of " + what.bytes
 				+ " bytes: no sample between two equal probes");

@@ -12,7 +12,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A shared mapping of the ranks, beside the device that is measured: rank 0 says over it what is done next, and the
+ * A shared mapping of the ranks, beside the device that is measured: rank 0 sends the next command over it, and the
  * probe measures how long a cache line takes between the two processors right now (see bench/c/stage.h).
  */
 final class Stage {
@@ -62,7 +62,7 @@ final class Stage {
 			byte[] text = file.toString().getBytes();
 			System.arraycopy(text, 0, name, 0, text.length);
 		}
-		layer.tell(name);
+		layer.broadcast(name);
 		if (layer.rank() != 0)
 			file = Path.of(new String(name).trim());
 		try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
@@ -83,7 +83,7 @@ final class Stage {
 			Thread.yield();
 	}
 
-	/** Rank 0: returns when all others have carried out what they were told. */
+	/** Rank 0: returns when all others have carried out their command. */
 	void awaitDone() {
 		int spins = 0;
 		while ((long) WORD.getAcquire(memory, DONE) < turn * (size - 1)) {
@@ -107,7 +107,7 @@ final class Stage {
 		return (long) WORD.getAndSet(memory, SUM, 0L);
 	}
 
-	private void say(int op, Command command) {
+	private void send(int op, Command command) {
 		awaitDone();
 		memory.putInt(COMMAND, op);
 		if (command != null) {
@@ -118,12 +118,12 @@ final class Stage {
 		WORD.setRelease(memory, TURN, ++turn);
 	}
 
-	void say(Command command) {
-		say(command.op.ordinal(), command);
+	void send(Command command) {
+		send(command.op.ordinal(), command);
 	}
 
-	void sayEnd() {
-		say(END, null);
+	void sendEnd() {
+		send(END, null);
 	}
 
 	/** Sleeps for a moment: what the host makes of an idle machine decides on near or far. */
@@ -132,12 +132,12 @@ final class Stage {
 	}
 
 	/** Rank 0: everybody naps. */
-	void sayNap() throws InterruptedException {
-		say(NAP, null);
+	void sendNap() throws InterruptedException {
+		send(NAP, null);
 		nap();
 	}
 
-	/** What to do next; command() tells more. */
+	/** What to do next; command() has its arguments. */
 	Word hear() {
 		int spins = 0;
 		while ((long) WORD.getAcquire(memory, TURN) == turn) {
@@ -173,7 +173,7 @@ final class Stage {
 
 	/** Rank 0: half a round trip of a cache line in nanoseconds, measured for that long. */
 	double probe(long durationNs) {
-		say(PROBE, null);
+		send(PROBE, null);
 		long start = System.nanoTime();
 		long now = start;
 		long throwsDone = 0;

@@ -45,7 +45,7 @@ final class Work {
 		return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
 	}
 
-	/** Proportional set size of the JVM in KB, -1 if the kernel does not say. */
+	/** Proportional set size of the JVM in KB, -1 if the kernel does not report it. */
 	static long memoryKb() {
 		try {
 			for (String line : Files.readAllLines(Path.of("/proc/self/smaps_rollup"))) {

@@ -124,7 +124,7 @@ final class XdevLayer implements Layer {
 	}
 
 	@Override
-	public void tell(byte[] text) throws BufferException {
+	public void broadcast(byte[] text) throws BufferException {
 		if (rank == 0) {
 			Buffer buffer = message(text);
 			device.send(buffer, other, TAG, CONTEXT);

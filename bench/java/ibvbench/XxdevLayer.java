@@ -85,7 +85,7 @@ final class XxdevLayer implements Layer {
 	}
 
 	@Override
-	public void tell(byte[] text) {
+	public void broadcast(byte[] text) {
 		if (rank == 0)
 			device.send(text, other, TAG, CONTEXT);
 		else

@@ -19,11 +19,11 @@ TEXT = """Measures everything that is installed, in turn (A B C A B C ...), each
 reports: ibvx in C; ibvdev at the levels of Java (natives, xdev, xxdev, mpi); MPJ Express's niodev and smpdev; Open MPI with and
 without CMA, MPICH and UCX in C; and as floors a cache line, memcpy, process_vm_readv and a bare ring.
 
-Before and after each sample a cache line goes back and forth for some milliseconds; that tells "near" from "far"
+Before and after each sample a cache line goes back and forth for some milliseconds; that distinguishes "near" from "far"
 (on a virtual machine this flips within seconds). Samples between two different probes, or on a busy machine, are dropped,
 and every comparison stays within one state. On more than two processors a near and a far pair take turns.
 
-The full form takes under 15 minutes on two processors, --quick under 2. bench/README.md says what is measured and how."""
+The full form takes under 15 minutes on two processors, --quick under 2. bench/README.md describes what is measured and how."""
 
 
 def parse(argv):
@@ -48,7 +48,7 @@ def parse(argv):
     parser.add_argument("--out", metavar="FOLDER", help="write results.jsonl, report.md, and plots as SVG and PNG there")
     parser.add_argument("--json", metavar="FILE", help="write the pooled results, one JSON object a line")
     parser.add_argument("--markdown", action="store_true", help="tables in Markdown")
-    parser.add_argument("-v", "--verbose", action="store_true", help="tell what runs")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print what runs")
     args = parser.parse_args(argv)
     args.mode = args.mode or "full"
     if args.rounds is not None and args.rounds < 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who is measured and how each one is started; who is not here, and why."""
+"""The contestants: how each one is started; which are missing, and why."""
 import glob
 import os
 import shutil
@@ -16,7 +16,7 @@ UCX_NO_CMA = {"UCX_TLS": "^cma,knem,xpmem"}
 class Contestant:
     name: str  # for --only
     title: str  # of its column
-    key: tuple  # (tool, level, device), as its JSON lines say
+    key: tuple  # (tool, level, device), as in its JSON lines
     command: object  # command(ranks, crowded) without the options of the harness; crowded: more ranks than processors
     environment: dict = field(default_factory=dict)
     ours: bool = False  # a failure is ours

@@ -45,13 +45,13 @@ def _perftest(test, what_bytes, window, iterations, cpus, settings):
         for _ in range(50):  # the server may not listen yet
             done = subprocess.run(client, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, timeout=RUN_LIMIT_S, check=False)
-            said = done.stdout.decode(errors="replace")
-            if done.returncode == 0 or "onnect" not in said:
+            output = done.stdout.decode(errors="replace")
+            if done.returncode == 0 or "onnect" not in output:
                 break
             time.sleep(0.02)
         if done.returncode:
-            raise RuntimeError(said.strip() or "ucx_perftest: exit status %d" % done.returncode)
-        fields = said.strip().splitlines()[-1].split(",")
+            raise RuntimeError(output.strip() or "ucx_perftest: exit status %d" % done.returncode)
+        fields = output.strip().splitlines()[-1].split(",")
         return float(fields[3]) if test == "tag_lat" else 1e6 / float(fields[7])
     finally:
         try:

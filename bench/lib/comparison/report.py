@@ -20,26 +20,26 @@ def machine(cpus):
 
 def _first_line(command, wanted=""):
     try:
-        said = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20,
+        output = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20,
                               check=False).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError):
         return None
-    return next((" ".join(line.split()) for line in said.splitlines() if wanted in line), None)
+    return next((" ".join(line.split()) for line in output.splitlines() if wanted in line), None)
 
 
 def versions(contestants):
     """One sentence: the versions of what ran, and the JVM's collector."""
     tools = {c.key[0] for c in contestants}
-    said = []
+    output = []
     if "java" in tools:
         collector = _first_line(["sh", "-c", "java -XX:+PrintFlagsFinal -version 2>/dev/null | grep -E ' Use(Serial|Parallel|G1|Z|Shenandoah|Epsilon)GC .*= true'"], "Use")
-        said.append("%s, collector %s" % (_first_line(["java", "-version"]), collector.split()[1] if collector else "unknown"))
+        output.append("%s, collector %s" % (_first_line(["java", "-version"]), collector.split()[1] if collector else "unknown"))
     for tool, command, wanted in (("openmpi", ["mpirun.openmpi", "--version"], "(Open"), ("mpich", ["mpichversion"], "Version"),
                                   ("ucx", ["ucx_info", "-v"], "version")):
         line = _first_line(command, wanted) if tool in tools else None
         if line:
-            said.append(line.lstrip("# ") if tool != "mpich" else "MPICH " + line.split(":", 1)[-1].strip())
-    return "; ".join(said) + "." if said else ""
+            output.append(line.lstrip("# ") if tool != "mpich" else "MPICH " + line.split(":", 1)[-1].strip())
+    return "; ".join(output) + "." if output else ""
 
 
 def warnings(results, contestants):
@@ -55,17 +55,17 @@ def warnings(results, contestants):
         thin = [c.title for c in contestants if c.key[0] != "floor" and results.thin(state, c.key, latency)
                 and not results.thin("any", c.key, latency, 0)]
         if not count:
-            out.append("The state \"%s\" never came while this ran: nothing is said about it." % state)
+            out.append("The state \"%s\" never came while this ran: nothing is reported about it." % state)
         elif thin:
             out.append("The state \"%s\" gave some sizes fewer than %d samples of latency for %s: their ratios there are marked "
-                       "and say little." % (state, FEW_SAMPLES, ", ".join(thin)))
+                       "and means little." % (state, FEW_SAMPLES, ", ".join(thin)))
     if results.discarded:
         out.append("%d samples were dropped: the state changed under them, or the machine was busy." % results.discarded)
     return out
 
 
 def text(results, contestants, absent, facts, as_markdown):
-    """Lines.  facts: what to say first."""
+    """Lines.  facts: what comes first."""
     all_tables = list(tables.blocks(results, contestants, facts["processors"]))
     title, header, rows = targets.block(results)
     lines = (["# Comparison", ""] if as_markdown else []) + list(facts["lines"])
@@ -80,7 +80,7 @@ def text(results, contestants, absent, facts, as_markdown):
 
 
 def write(results, contestants, absent, facts, folder):
-    """results.jsonl, report.md and the plots in folder; lines that say so."""
+    """results.jsonl, report.md and the plots in folder; lines that name them."""
     os.makedirs(folder, exist_ok=True)
     results.write(os.path.join(folder, "results.jsonl"))
     files, problem = plots.draw(results, contestants, folder, facts["machine"])
@@ -90,5 +90,5 @@ def write(results, contestants, absent, facts, folder):
             lines += ["", "![%s](%s)" % (os.path.basename(path)[:-4], os.path.basename(path))]
     with open(os.path.join(folder, "report.md"), "w", encoding="utf-8") as out:
         out.write("\n".join(lines) + "\n")
-    said = ["", "in %s: report.md, results.jsonl%s" % (folder, "".join(", " + os.path.basename(f) for f in files))]
-    return said + ([problem] if problem else [])
+    output = ["", "in %s: report.md, results.jsonl%s" % (folder, "".join(", " + os.path.basename(f) for f in files))]
+    return output + ([problem] if problem else [])

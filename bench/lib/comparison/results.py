@@ -35,7 +35,7 @@ class Cell:
         return (high - low) / self.median if self.median else 0.0
 
     def doubtful(self):
-        """Why its median says little, or None."""
+        """Why its median means little, or None."""
         if len(self.values) < FEW_SAMPLES:
             return "%d sample%s" % (len(self.values), "" if len(self.values) == 1 else "s")
         if self.spread() > WIDE_SPREAD:

@@ -9,7 +9,7 @@ IBVX = ("ibvx", "c", "ibvdev")
 RING = ("floor", "c", "ring")
 DOUBT = "~"
 COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "pairs")
-EXPLAIN = ("%s  says little: fewer than 3 samples, quartiles more than 25 %% of the median apart, or (of a ratio) two quartile "
+EXPLAIN = ("%s  means little: fewer than 3 samples, quartiles more than 25 %% of the median apart, or (of a ratio) two quartile "
            "ranges that overlap. More rounds (--rounds) on a quieter machine help." % DOUBT)
 
 
@@ -61,7 +61,7 @@ def best(results, what, state, keys):
 
 
 def ratio(mine, other):
-    """(ratio of medians, why it says little or None)."""
+    """(ratio of medians, why it means little or None)."""
     (low, high), (other_low, other_high) = mine.quartiles(), other.quartiles()
     doubt = mine.doubtful() or other.doubtful()
     if not doubt and low <= other_high and other_low <= high:
@@ -219,7 +219,7 @@ SUMMARY = (("ibvx C", IBVX), ("Java natives", java("natives", "ibvdev")), ("Java
 
 
 def summary(results):
-    """(title, header, rows) of the table that says most in fewest lines, if there is anything to say."""
+    """(title, header, rows) of the table with the most important results, if there are any."""
     whats = [latency_of(n) for n in SUMMARY_BYTES]
     states = [s for s in ("near", "far") if s in results.states("latency")]
     shown = [(title, key) for title, key in SUMMARY if any(results.cell(key, w, s) for w in whats for s in states)]

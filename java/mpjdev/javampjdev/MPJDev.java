@@ -73,7 +73,7 @@ public class MPJDev {
 	/**
 	 * Bytes to leave free in front of a send buffer's data.
 	 *
-	 * @return what the device says
+	 * @return what the device reports
 	 */
 	public static int getSendOverhead() {
 		return opened("getSendOverhead").getSendOverhead();
@@ -82,7 +82,7 @@ public class MPJDev {
 	/**
 	 * Bytes to leave free in front of a receive buffer's data.
 	 *
-	 * @return what the device says
+	 * @return what the device reports
 	 */
 	public static int getRecvOverhead() {
 		return opened("getRecvOverhead").getRecvOverhead();

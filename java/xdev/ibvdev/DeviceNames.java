@@ -8,7 +8,7 @@ import xdev.XDevException;
 
 /**
  * From a device's name to the device. MPJ Express has a fixed list; here it is that list, ibvdev, and whatever
- * the system properties {@code mpj.device.<name>=<class>} say, which come first: they can also redirect a name that
+ * the system properties {@code mpj.device.<name>=<class>} name, which come first: they can also redirect a name that
  * mpjrun knows, as in {@code mpjrun.sh -dev niodev -Dmpj.device.niodev=xdev.ibvdev.IBVDevice}.
  */
 public final class DeviceNames {

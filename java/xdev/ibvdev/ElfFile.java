@@ -50,7 +50,7 @@ final class ElfFile {
 			whole = segments.getInt(at) != PT_LOAD || end >= 0 && end <= channel.size();
 		}
 		if (!whole)
-			throw new IOException("cut short: it has " + channel.size() + " bytes, fewer than its header says");
+			throw new IOException("cut short: it has " + channel.size() + " bytes, fewer than its header states");
 	}
 
 	private static ByteBuffer read(FileChannel channel, long position, int length) throws IOException {

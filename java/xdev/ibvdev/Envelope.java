@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * What a message says about its content, in the 64 bits that the library carries for its user: the element count of the first
+ * What a message carries about its content, in the 64 bits that the library carries for its user: the element count of the first
  * section of an mpjbuf.Buffer (bits 0 to 31), the type code (32 to 39), and the byte order of the static section (40).
  */
 final class Envelope {
@@ -27,7 +27,7 @@ final class Envelope {
 		if (size < SECTION_BYTES)
 			return order | (long) TYPE_UNDEFINED << TYPE_SHIFT;
 		ByteBuffer all = memory;
-		if (memory.limit() < offset + SECTION_BYTES) { // a limit that somebody left there says nothing about the message
+		if (memory.limit() < offset + SECTION_BYTES) { // the limit left there has nothing to do with the message
 			all = memory.duplicate().order(memory.order());
 			all.clear();
 		}

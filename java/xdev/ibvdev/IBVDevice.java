@@ -132,11 +132,11 @@ public final class IBVDevice implements Device {
 	}
 
 	/**
-	 * Leaves the job: delivers what was sent, says goodbye, frees the native endpoint.
+	 * Leaves the job: delivers what was sent, notifies the others, frees the native endpoint.
 	 *
 	 * <p>A receive that has failed is complete, not pending, also if nobody has asked for its outcome: so a receive
 	 * from a rank that has left forbids nothing, and whether one that nobody will answer is noticed here depends on
-	 * who comes first. While finish runs, other threads' operations may be refused; if it fails, they can be repeated.
+	 * the order of events. While finish runs, other threads' operations may be refused; if it fails, they can be repeated.
 	 *
 	 * @throws XDevException if receives or synchronous sends are pending, or a thread is inside an operation: then
 	 *                       nothing has happened, complete them and call again; if what was sent
@@ -209,7 +209,7 @@ public final class IBVDevice implements Device {
 
 	/**
 	 * Sends; returns when the buffer can be used again. A message up to the protocol switch limit does not wait for its receive,
-	 * as long as the receiver's eager window has room.
+	 * as long as the receiver's credit window has room.
 	 *
 	 * @param buf     what to send: both sections
 	 * @param dest    the receiver
@@ -273,13 +273,13 @@ public final class IBVDevice implements Device {
 		pool.use(buf.getStaticBuffer(), size);
 		long user = Envelope.of(memory, buf.offset(), size);
 		byte[] dynamic = Memory.dynamic(buf);
-		long staging = memory.isDirect() ? 0 : Memory.stage(operation, memory, buf.offset(), size);
+		long bounce = memory.isDirect() ? 0 : Memory.bounce(operation, memory, buf.offset(), size);
 		ByteBuffer direct = memory.isDirect() ? memory : null;
-		long offset = direct != null ? buf.offset() : staging;
+		long offset = direct != null ? buf.offset() : bounce;
 		int rc = sync ? Native.ssend(endpoint, direct, offset, size, user, dynamic, rank, tag, context)
 			: Native.send(endpoint, direct, offset, size, user, dynamic, rank, tag, context);
 		if (direct == null)
-			Native.release(staging);
+			Native.release(bounce);
 		if (rc < 0)
 			throw Errors.of(operation, "to", rank, tag, context);
 	}
@@ -298,8 +298,8 @@ public final class IBVDevice implements Device {
 		boolean begun = false;
 		try {
 			long offset = direct != null ? buf.offset()
-				: request.staged(Memory.stage(operation, memory, buf.offset(), size));
-			long body = dynamic == null ? 0 : request.stagedBody(Memory.stage(operation, dynamic, 0, length));
+				: request.bounced(Memory.bounce(operation, memory, buf.offset(), size));
+			long body = dynamic == null ? 0 : request.bouncedBody(Memory.bounce(operation, dynamic, 0, length));
 			request.handle = sync ? Native.issend(ep, direct, offset, size, user, body, length, rank, tag, context)
 				: Native.isend(ep, direct, offset, size, user, body, length, rank, tag, context);
 			if (Native.failed(request.handle))
@@ -335,11 +335,11 @@ public final class IBVDevice implements Device {
 			if (Native.recv(endpoint, memory, offset, capacity, rank, tag, context, result.address) < 0)
 				throw Errors.of("recv", "from", rank, tag, context);
 		} else {
-			long staging = Memory.allocate("recv", capacity);
-			int rc = Native.recv(endpoint, null, staging, capacity, rank, tag, context, result.address);
+			long bounce = Memory.allocate("recv", capacity);
+			int rc = Native.recv(endpoint, null, bounce, capacity, rank, tag, context, result.address);
 			if (rc >= 0)
-				Memory.unstage(staging, buf, result.headBytes());
-			Native.release(staging);
+				Memory.copyBack(bounce, buf, result.headBytes());
+			Native.release(bounce);
 			if (rc < 0)
 				throw Errors.of("recv", "from", rank, tag, context);
 		}
@@ -370,7 +370,7 @@ public final class IBVDevice implements Device {
 		IBVRequest request = new IBVRequest(this, ep, direct, buf, rank, tag, context, status);
 		boolean begun = false;
 		try {
-			long offset = direct != null ? buf.offset() : request.staged(Memory.allocate("irecv", capacity));
+			long offset = direct != null ? buf.offset() : request.bounced(Memory.allocate("irecv", capacity));
 			request.handle = Native.irecv(ep, direct, offset, capacity, rank, tag, context);
 			if (Native.failed(request.handle))
 				throw Errors.of("irecv", "from", rank, tag, context);
@@ -456,13 +456,13 @@ public final class IBVDevice implements Device {
 		pool.use(buf.getStaticBuffer(), capacity);
 		ResultBlock result = ResultBlock.own();
 		boolean direct = memory.isDirect();
-		long staging = direct ? 0 : Memory.allocate("iprobeAndFetch", capacity);
-		int rc = Native.fetch(endpoint, direct ? memory : null, direct ? buf.offset() : staging, capacity, rank, tag,
+		long bounce = direct ? 0 : Memory.allocate("iprobeAndFetch", capacity);
+		int rc = Native.fetch(endpoint, direct ? memory : null, direct ? buf.offset() : bounce, capacity, rank, tag,
 			context, result.address);
 		if (!direct) {
 			if (rc > 0)
-				Memory.unstage(staging, buf, result.headBytes());
-			Native.release(staging);
+				Memory.copyBack(bounce, buf, result.headBytes());
+			Native.release(bounce);
 		}
 		if (rc < 0)
 			throw Errors.of("iprobeAndFetch", "from", rank, tag, context);

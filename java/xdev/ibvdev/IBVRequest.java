@@ -19,7 +19,7 @@ import xdev.XDevException;
  * </pre>
  *
  * Only the thread that made it BUSY touches the memory of the operation. A device that refuses (it is being finished,
- * or has been) says nothing about the request, which stays PENDING: finish may yet fail. If it does not, the memory is
+ * or has been) does not concern the request, which stays PENDING: finish may yet fail. If it does not, the memory is
  * freed by finish, or, if the request is BUSY then, by the thread that ends BUSY.
  *
  * Completion handlers run exactly once, in iwait, in the thread that called it. An operation that has failed is complete: iwait and
@@ -58,12 +58,12 @@ public final class IBVRequest extends Request implements PendingRequest {
 	private final int peer;
 	private final int tag;
 	private final int context;
-	/** What the native side reads or writes; kept reachable. Null when it is staged. */
+	/** What the native side reads or writes; kept reachable. Null when it has a bounce buffer. */
 	private ByteBuffer memory;
 	/** A receive's buffer, or null. */
 	private Buffer buffer;
 	/** Native memory in place of a heap buffer, or a send's dynamic section; 0: none. */
-	private long staging;
+	private long bounce;
 	private long body;
 
 	private volatile int state = PENDING;
@@ -98,12 +98,12 @@ public final class IBVRequest extends Request implements PendingRequest {
 	}
 
 	/** Hands native memory over, before the operation begins. */
-	long staged(long at) {
-		return staging = at;
+	long bounced(long at) {
+		return bounce = at;
 	}
 
 	/** The same for a send's dynamic section. */
-	long stagedBody(long at) {
+	long bouncedBody(long at) {
 		return body = at;
 	}
 
@@ -144,7 +144,7 @@ public final class IBVRequest extends Request implements PendingRequest {
 		if (now == DONE || now == COMPLETE)
 			return outcome();
 		if (now != PENDING || !STATE.compareAndSet(this, PENDING, BUSY))
-			return null; /* another thread is at it, and will say */
+			return null; /* another thread completes it */
 		int next = PENDING;
 		owner = Thread.currentThread();
 		try {
@@ -188,7 +188,7 @@ public final class IBVRequest extends Request implements PendingRequest {
 			throw receive ? Errors.of("irecv", "from", peer, tag, context) : Errors.of("isend", "to", peer, tag, context);
 	}
 
-	/** Ends BUSY and wakes who sleeps in awaitChange(). */
+	/** Ends BUSY and wakes threads in awaitChange(). */
 	private void leave(int next) {
 		owner = null;
 		int before = (int) STATE.getAndSet(this, next);
@@ -242,7 +242,7 @@ public final class IBVRequest extends Request implements PendingRequest {
 		if (status == null)
 			status = new Status(0, tag, -1);
 		if (memory == null)
-			Memory.unstage(staging, buffer, result.headBytes());
+			Memory.copyBack(bounce, buffer, result.headBytes());
 		device.deliver(buffer, status, result);
 	}
 
@@ -290,10 +290,10 @@ public final class IBVRequest extends Request implements PendingRequest {
 
 	/** Lets go of the memory that the operation needed. */
 	private void release() {
-		if (staging != 0 || body != 0) {
-			Native.release(staging);
+		if (bounce != 0 || body != 0) {
+			Native.release(bounce);
 			Native.release(body);
-			staging = 0;
+			bounce = 0;
 			body = 0;
 		}
 		memory = null;

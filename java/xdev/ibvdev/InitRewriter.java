@@ -28,7 +28,7 @@ final class InitRewriter {
 	private static final int NAME_AND_TYPE = 12;
 	private static final int STATIC = 0x0008;
 
-	/** Extra bytes of a constant by its tag; 0: there is no such tag (or, of UTF8, the length says it). */
+	/** Extra bytes of a constant by its tag; 0: there is no such tag (or, of UTF8, the length follows). */
 	private static final int[] CONSTANT_BYTES = {0, 0, 0, 4, 4, 8, 8, 2, 2, 4, 4, 4, 4, 0, 0, 3, 2, 4, 4, 2, 2};
 	private static final int LONG = 5;
 	private static final int DOUBLE = 6;
@@ -57,7 +57,7 @@ final class InitRewriter {
 		try {
 			return new InitRewriter(file).rewritten();
 		} catch (IOException e) {
-			return null; // cut short: the JVM says what is wrong with it
+			return null; // cut short: the JVM reports what is wrong with it
 		}
 	}
 

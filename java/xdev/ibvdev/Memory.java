@@ -12,10 +12,10 @@ import xdev.XDevException;
 
 /**
  * What of an mpjbuf.Buffer is sent and received. A direct static section is used in place; one on the heap (a slice of the
- * user's Bsend buffer) and an isend's dynamic section go through native memory, "staged".
+ * user's Bsend buffer) and an isend's dynamic section go through a bounce buffer.
  */
 final class Memory {
-	/** Whether an mpjbuf.Buffer has been freed, which it does not tell; null if another version has no such field. */
+	/** Whether an mpjbuf.Buffer has been freed, which it does not report; null if another version has no such field. */
 	private static final VarHandle FREED = freedField();
 
 	private Memory() {
@@ -54,7 +54,7 @@ final class Memory {
 		int size = buf.getSize();
 		int offset = buf.offset();
 		if (size < 0 || offset < 0 || size > memory.capacity() - offset)
-			throw new XDevException(operation + ": the buffer says it has " + size + " bytes at offset " + offset
+			throw new XDevException(operation + ": the buffer claims " + size + " bytes at offset " + offset
 				+ ", its memory has " + memory.capacity());
 		return memory;
 	}
@@ -81,27 +81,27 @@ final class Memory {
 		return at;
 	}
 
-	static long stage(String operation, byte[] array, int offset, int length) {
+	static long bounce(String operation, byte[] array, int offset, int length) {
 		long at = allocate(operation, length);
 		Native.copyIn(array, offset, length, at);
 		return at;
 	}
 
 	/** A copy of a heap buffer's static section in native memory. */
-	static long stage(String operation, ByteBuffer memory, int offset, int size) {
+	static long bounce(String operation, ByteBuffer memory, int offset, int size) {
 		if (memory.hasArray())
-			return stage(operation, memory.array(), memory.arrayOffset() + offset, size);
+			return bounce(operation, memory.array(), memory.arrayOffset() + offset, size);
 		byte[] copy = new byte[size];
 		ByteBuffer view = memory.duplicate();
 		view.clear();
 		view.position(offset);
 		view.get(copy);
-		return stage(operation, copy, 0, size);
+		return bounce(operation, copy, 0, size);
 	}
 
 	/** Copies what was received for a heap buffer into it. */
-	static void unstage(long staging, Buffer buf, int size) {
+	static void copyBack(long bounce, Buffer buf, int size) {
 		ByteBuffer memory = ((NIOBuffer) buf.getStaticBuffer()).getBuffer();
-		Native.copyOut(staging, memory.array(), memory.arrayOffset() + buf.offset(), size);
+		Native.copyOut(bounce, memory.array(), memory.arrayOffset() + buf.offset(), size);
 	}
 }

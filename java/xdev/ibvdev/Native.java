@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 
 /**
  * The native methods: one crossing per operation. Results below zero are negative errno values; then
- * {@link #errorText()}, called next on the same thread, says what happened.
+ * {@link #errorText()}, called next on the same thread, reports what happened.
  *
  * <p>Memory is named by a pair: a direct buffer and a byte offset into it, or null and an address that
  * {@link #allocate} gave. The caller has checked the range.
@@ -28,7 +28,7 @@ final class Native {
 	static final int RESULT_BODY = 32;
 	static final int RESULT_BYTES = 40;
 
-	/** The errno values that Java tells apart. */
+	/** The errno values that Java distinguishes. */
 	static final int EBUSY = 16;
 	static final int ESHUTDOWN = 108;
 	static final int ETIMEDOUT = 110;
@@ -119,7 +119,7 @@ final class Native {
 	/** The address of a direct buffer's byte 0. */
 	static native long address(ByteBuffer buffer);
 
-	/** Native memory for staging; release() it. */
+	/** Native memory for a bounce buffer; release() it. */
 	static native long allocate(int length);
 
 	/** 0 is allowed. */

@@ -10,10 +10,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Finds and loads libibvdev.so, once in a JVM. The places, in order: the file named by the system property
+ * Finds and loads libibvdev.so, once in a JVM. The candidates, in order: the file named by the system property
  * {@code ibvdev.library} (then no other), the directories of {@code java.library.path}, the copy in the jar.
  * A library that cannot be loaded, or is of another version than the jar, is passed over; if none is left, one error
- * says what was tried and why each failed.
+ * reports what was tried and why each failed.
  */
 public final class NativeLibrary {
 	private static boolean loaded;

@@ -12,7 +12,7 @@ import mpjbuf.RawBuffer;
  * MPJ Express's pool of buffers, with the buffers in the byte order of this machine.
  *
  * <p>The pool's own are big-endian, and to pack a double[] into one means to turn every number around, which takes longer
- * than all of the transfer. Each message says in which order it is (see {@link Envelope}), and the receiver's buffer takes
+ * than all of the transfer. Each message states in which order it is (see {@link Envelope}), and the receiver's buffer takes
  * that order on; so buffers of both kinds, and ranks with and without this, go together.
  */
 final class NativeOrder extends BufferFactory {

@@ -16,7 +16,7 @@ import mpjbuf.RawBuffer;
  * are not the pool's are registered for each message.
  */
 final class PoolRegions {
-	/** An adapter moves no message that is shorter. */
+	/** An adapter is not used for shorter messages. */
 	static final int MIN_BYTES = 32768;
 
 	/** Where the pool keeps a buffer's region; null if another version has no such fields: then nothing is kept. */

@@ -9,7 +9,7 @@ import java.util.Map;
  * The direct buffers of one endpoint that adapters keep registered between messages. Each is referred to from here, so that it is not collected meanwhile.
  * For the devices of this jar only.
  *
- * <p>Nothing else is kept: an address alone does not tell whose memory it is. A buffer can be freed by hand ({@code Unsafe.invokeCleaner}), and another one
+ * <p>Nothing else is kept: an address alone does not show whose memory it is. A buffer can be freed by hand ({@code Unsafe.invokeCleaner}), and another one
  * can be mapped at its address, which an old registration would not reach.
  *
  * <p>Any thread.

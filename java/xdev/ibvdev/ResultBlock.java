@@ -17,7 +17,7 @@ public final class ResultBlock {
 	private static final int BOUNCE = 64;
 
 	private final ByteBuffer memory = ByteBuffer.allocateDirect(BOUNCE + BOUNCE_BYTES).order(ByteOrder.nativeOrder());
-	/** What natives are told. */
+	/** What is passed to natives. */
 	public final long address = Native.address(memory);
 	/** The address of the bounce buffer. */
 	public final long bounce = address + BOUNCE;

@@ -7,7 +7,7 @@ import java.util.TreeSet;
 
 /**
  * Hands the system properties {@code ibvdev.*} to the library. What they mean, and whether they are
- * well-formed, is the library's to say.
+ * well-formed, is checked by the library.
  */
 public final class Settings {
 	private static final String PREFIX = "ibvdev.";

@@ -48,7 +48,7 @@ public final class ThreadRanks {
 	}
 
 	private void run() throws Exception {
-		Class<?> groups = Class.forName("xdev.smpdev.SMPDevProcess", true, shared); // how smpdev tells ranks apart
+		Class<?> groups = Class.forName("xdev.smpdev.SMPDevProcess", true, shared); // how smpdev distinguishes ranks
 		List<Thread> threads = new ArrayList<>();
 		for (int rank = 0; rank < size; rank++) {
 			int mine = rank;

@@ -11,15 +11,15 @@ import xxdev.XXDevException;
 /** Objects or a String that have come, as bytes. */
 final class Arrival {
 	private final String operation;
-	private final Place place;
+	private final ArrayRef ref;
 	private final int source;
 	private final int tag;
 	private final long word;
 	private final byte[] message;
 
-	private Arrival(String operation, Place place, int source, int tag, long word, byte[] message) {
+	private Arrival(String operation, ArrayRef ref, int source, int tag, long word, byte[] message) {
 		this.operation = operation;
-		this.place = place;
+		this.ref = ref;
 		this.source = source;
 		this.tag = tag;
 		this.word = word;
@@ -27,7 +27,7 @@ final class Arrival {
 	}
 
 	/** Takes the message over from the library, which frees it. */
-	static Arrival of(String operation, int context, Place place, ResultBlock result) {
+	static Arrival of(String operation, int context, ArrayRef ref, ResultBlock result) {
 		long word = result.user();
 		long bytes = result.bytes();
 		int source = result.source();
@@ -35,29 +35,29 @@ final class Arrival {
 		int code = Word.code(word);
 		boolean known = code == Word.OBJECT || code == Word.STRING;
 		int count = known ? Word.count(word) : 0;
-		if (!known || count < 0 || count > place.count) {
+		if (!known || count < 0 || count > ref.count) {
 			Native.release(result.body());
-			throw new XXDevException(Texts.operation(operation, "from", source, tag, context) + ": " + Texts.mismatch(word, bytes, place));
+			throw new XXDevException(Texts.operation(operation, "from", source, tag, context) + ": " + Texts.mismatch(word, bytes, ref));
 		}
 		byte[] message = result.body() == 0 ? new byte[0] : Native.body(result.body(), (int) bytes);
-		return new Arrival(operation, place, source, tag, word, message);
+		return new Arrival(operation, ref, source, tag, word, message);
 	}
 
 	private boolean isString() {
 		return Word.code(word) == Word.STRING;
 	}
 
-	/** Puts the objects in their place. */
+	/** Copies the objects to the array. */
 	Status deliver(IBVDevice device, long endpoint, int context) {
 		String what = Texts.operation(operation, "from", source, tag, context);
 		Object[] objects = isString() ? new Object[] {text()} : device.codec().unpack(endpoint, what, source, message, Word.count(word));
-		Object[] target = (Object[]) place.buf;
+		Object[] target = (Object[]) ref.buf;
 		Class<?> element = target.getClass().getComponentType();
 		for (Object object : objects)
 			if (object != null && !element.isInstance(object))
-				throw new XXDevException(what + ": the message holds a " + object.getClass().getTypeName() + ", the receive has " + place.text()
+				throw new XXDevException(what + ": the message holds a " + object.getClass().getTypeName() + ", the receive has " + ref.text()
 					+ "; the message is gone, the buffer is unchanged");
-		System.arraycopy(objects, 0, target, place.from, objects.length);
+		System.arraycopy(objects, 0, target, ref.from, objects.length);
 		return device.status(source, tag, word, message.length);
 	}
 

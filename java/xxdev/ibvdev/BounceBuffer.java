@@ -21,7 +21,7 @@ final class BounceBuffer {
 	private static final ThreadLocal<BounceBuffer> OWN = ThreadLocal.withInitial(BounceBuffer::new);
 
 	final ResultBlock result = ResultBlock.own();
-	/** As a place: (null, MEMORY, address, length). */
+	/** As an array reference: (null, MEMORY, address, length). */
 	final long address = result.bounce;
 	private final ByteBuffer bytes;
 	private final CharBuffer chars;
@@ -84,7 +84,7 @@ final class BounceBuffer {
 		}
 	}
 
-	/** The other way. */
+	/** Copies back to the array. */
 	void get(int kind, Object array, int from, int count) {
 		switch (kind) {
 		case Native.BYTE:

@@ -61,25 +61,25 @@ final class Buffers {
 		ByteBuffer to = over(copy);
 		switch (kind) {
 		case Native.BYTE:
-			to.put(window(((ByteBuffer) buf).duplicate(), from, count));
+			to.put(slice(((ByteBuffer) buf).duplicate(), from, count));
 			break;
 		case Native.CHAR:
-			to.asCharBuffer().put(window(((CharBuffer) buf).duplicate(), from, count));
+			to.asCharBuffer().put(slice(((CharBuffer) buf).duplicate(), from, count));
 			break;
 		case Native.SHORT:
-			to.asShortBuffer().put(window(((ShortBuffer) buf).duplicate(), from, count));
+			to.asShortBuffer().put(slice(((ShortBuffer) buf).duplicate(), from, count));
 			break;
 		case Native.INT:
-			to.asIntBuffer().put(window(((IntBuffer) buf).duplicate(), from, count));
+			to.asIntBuffer().put(slice(((IntBuffer) buf).duplicate(), from, count));
 			break;
 		case Native.LONG:
-			to.asLongBuffer().put(window(((LongBuffer) buf).duplicate(), from, count));
+			to.asLongBuffer().put(slice(((LongBuffer) buf).duplicate(), from, count));
 			break;
 		case Native.FLOAT:
-			to.asFloatBuffer().put(window(((FloatBuffer) buf).duplicate(), from, count));
+			to.asFloatBuffer().put(slice(((FloatBuffer) buf).duplicate(), from, count));
 			break;
 		default:
-			to.asDoubleBuffer().put(window(((DoubleBuffer) buf).duplicate(), from, count));
+			to.asDoubleBuffer().put(slice(((DoubleBuffer) buf).duplicate(), from, count));
 			break;
 		}
 		return copy;
@@ -90,30 +90,30 @@ final class Buffers {
 		ByteBuffer source = over(copy);
 		switch (kind) {
 		case Native.BYTE:
-			window(((ByteBuffer) buf).duplicate(), from, count).put(window(source, 0, count));
+			slice(((ByteBuffer) buf).duplicate(), from, count).put(slice(source, 0, count));
 			break;
 		case Native.CHAR:
-			window(((CharBuffer) buf).duplicate(), from, count).put(window(source.asCharBuffer(), 0, count));
+			slice(((CharBuffer) buf).duplicate(), from, count).put(slice(source.asCharBuffer(), 0, count));
 			break;
 		case Native.SHORT:
-			window(((ShortBuffer) buf).duplicate(), from, count).put(window(source.asShortBuffer(), 0, count));
+			slice(((ShortBuffer) buf).duplicate(), from, count).put(slice(source.asShortBuffer(), 0, count));
 			break;
 		case Native.INT:
-			window(((IntBuffer) buf).duplicate(), from, count).put(window(source.asIntBuffer(), 0, count));
+			slice(((IntBuffer) buf).duplicate(), from, count).put(slice(source.asIntBuffer(), 0, count));
 			break;
 		case Native.LONG:
-			window(((LongBuffer) buf).duplicate(), from, count).put(window(source.asLongBuffer(), 0, count));
+			slice(((LongBuffer) buf).duplicate(), from, count).put(slice(source.asLongBuffer(), 0, count));
 			break;
 		case Native.FLOAT:
-			window(((FloatBuffer) buf).duplicate(), from, count).put(window(source.asFloatBuffer(), 0, count));
+			slice(((FloatBuffer) buf).duplicate(), from, count).put(slice(source.asFloatBuffer(), 0, count));
 			break;
 		default:
-			window(((DoubleBuffer) buf).duplicate(), from, count).put(window(source.asDoubleBuffer(), 0, count));
+			slice(((DoubleBuffer) buf).duplicate(), from, count).put(slice(source.asDoubleBuffer(), 0, count));
 			break;
 		}
 	}
 
-	private static <B extends Buffer> B window(B view, int from, int count) {
+	private static <B extends Buffer> B slice(B view, int from, int count) {
 		view.limit(from + count);
 		view.position(from);
 		return view;

@@ -91,7 +91,7 @@ final class Decoder extends ObjectInputStream {
 		return objects;
 	}
 
-	/** Why the filter said no. */
+	/** Why the filter refused. */
 	String rejection() {
 		return filter.reason();
 	}

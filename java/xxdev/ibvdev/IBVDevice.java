@@ -23,7 +23,7 @@ import xxdev.XXDevException;
  * The device "ibvdev" of the interface of FastMPJ: messages of Java objects by way of the native library of ibvx.h.
  *
  * <p>Any method may be called by any thread at any time, except that {@link #finish} must be the last. Arrays and direct buffers go to the wire from where they
- * lie; how is said in native/ARCHITECTURE.md. Objects are serialized ({@link Serializer}, {@link ObjectCodec}, {@link Limits}).
+ * lie; native/ARCHITECTURE.md describes how. Objects are serialized ({@link Serializer}, {@link ObjectCodec}, {@link Limits}).
  */
 public final class IBVDevice extends Device {
 	/** The context of messages of the device's own. */
@@ -245,7 +245,7 @@ public final class IBVDevice extends Device {
 	private void sendNow(String operation, boolean sync, Object buf, int offset, int count, PID dst, int tag, int context) {
 		int rank = peers.destination(operation, dst);
 		check(operation, context);
-		int kind = Place.kindOf(buf);
+		int kind = ArrayRef.kindOf(buf);
 		if (kind < 0 || count != ALL) {
 			sendAny(operation, sync, buf, offset, count, rank, tag, context);
 			return;
@@ -270,9 +270,9 @@ public final class IBVDevice extends Device {
 	private void sendAny(String operation, boolean sync, Object buf, int offset, int count, int rank, int tag, int context) {
 		long ep = endpoint;
 		Message message = Message.of(codec(), operation, buf, offset, count);
-		Place place = message.addressed(ep, rank);
-		int rc = sync ? Native.ssend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word)
-			: Native.send(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
+		ArrayRef ref = message.addressed(ep, rank);
+		int rc = sync ? Native.ssend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
+			: Native.send(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
 		if (rc < 0)
 			throw Texts.sending(operation, rank, tag, context);
 		message.sent();
@@ -282,16 +282,16 @@ public final class IBVDevice extends Device {
 	private Request start(String operation, boolean sync, Object buf, int offset, int count, PID dst, int tag, int context) {
 		int rank = peers.destination(operation, dst);
 		check(operation, context);
-		int kind = Place.kindOf(buf);
+		int kind = ArrayRef.kindOf(buf);
 		if (kind >= 0 && count == ALL && BounceBuffer.holds(kind, Array.getLength(buf)))
 			return startBrief(operation, sync, kind, buf, rank, tag, context);
 		long ep = endpoint;
 		Message message = Message.of(codec(), operation, buf, offset, count);
-		Place place = message.addressed(ep, rank);
-		IBVRequest request = IBVRequest.send(this, ep, operation, rank, tag, context, place, message.packer);
+		ArrayRef ref = message.addressed(ep, rank);
+		IBVRequest request = IBVRequest.send(this, ep, operation, rank, tag, context, ref, message.packer);
 		request.handle = sync
-			? Native.issend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word)
-			: Native.isend(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
+			? Native.issend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
+			: Native.isend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
 		if (Native.failed(request.handle))
 			throw Texts.sending(operation, rank, tag, context);
 		pending.add(request);
@@ -317,19 +317,19 @@ public final class IBVDevice extends Device {
 	private Status receive(Object buf, int offset, int count, PID src, int tag, int context) {
 		int rank = peers.source("recv", src);
 		check("recv", context);
-		int kind = Place.kindOf(buf);
+		int kind = ArrayRef.kindOf(buf);
 		if (kind >= 0 && count == ALL)
 			return receiveArray(kind, buf, rank, tag, context);
 		long ep = endpoint;
-		Place place = Message.target(codec(), "recv", buf, offset, count);
+		ArrayRef ref = Message.target(codec(), "recv", buf, offset, count);
 		ResultBlock result = ResultBlock.own();
-		int rc = Native.recv(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word, result.address);
+		int rc = Native.recv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word, result.address);
 		if (rc < 0)
-			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, place, result));
+			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ref, result));
 		Reference.reachabilityFence(buf);
-		if (place.nativeKind != Native.BODY)
-			return delivered("recv", context, place, result);
-		return Arrival.of("recv", context, place, result).deliver(this, ep, context);
+		if (ref.nativeKind != Native.BODY)
+			return delivered("recv", context, ref, result);
+		return Arrival.of("recv", context, ref, result).deliver(this, ep, context);
 	}
 
 	private Status receiveArray(int kind, Object buf, int rank, int tag, int context) {
@@ -342,7 +342,7 @@ public final class IBVDevice extends Device {
 		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, bounce.address, bytes, rank, tag, context, wanted, result.address)
 			: Native.recv(endpoint, buf, kind, 0, bytes, rank, tag, context, wanted, result.address);
 		if (rc < 0)
-			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, Place.array(kind, buf, 0, size), result));
+			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ArrayRef.array(kind, buf, 0, size), result));
 		long came = result.bytes();
 		if (small)
 			bounce.get(kind, buf, 0, (int) came >> Word.shift(kind));
@@ -354,9 +354,9 @@ public final class IBVDevice extends Device {
 		int rank = peers.source("irecv", src);
 		check("irecv", context);
 		long ep = endpoint;
-		Place place = Message.target(codec(), "irecv", buf, offset, count);
-		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, place);
-		request.handle = Native.irecv(ep, place.memory, place.nativeKind, place.offset, place.length, rank, tag, context, place.word);
+		ArrayRef ref = Message.target(codec(), "irecv", buf, offset, count);
+		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, ref);
+		request.handle = Native.irecv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
 		if (Native.failed(request.handle))
 			throw Texts.receiving("irecv", rank, tag, context);
 		pending.add(request);
@@ -401,13 +401,13 @@ public final class IBVDevice extends Device {
 		}
 	}
 
-	/** What was received in a place that is not for objects. */
-	Status delivered(String operation, int context, Place place, ResultBlock result) {
+	/** What was received in memory that is not for objects. */
+	Status delivered(String operation, int context, ArrayRef ref, ResultBlock result) {
 		long word = result.user();
-		if (Word.depth(word) != Word.depth(place.word) || Word.checksum(word) != Word.checksum(place.word))
+		if (Word.depth(word) != Word.depth(ref.word) || Word.checksum(word) != Word.checksum(ref.word))
 			throw new XXDevException(Texts.operation(operation, "from", result.source(), result.tag(), context) + ": the message holds "
-				+ Word.text(word) + ", the receive has " + place.text() + ", which divides its innermost rows in another way; they have been overwritten");
-		place.deliver(word);
+				+ Word.text(word) + ", the receive has " + ref.text() + ", which divides its innermost rows differently; they have been overwritten");
+		ref.deliver(word);
 		return status(result.source(), result.tag(), word, result.bytes());
 	}
 

@@ -47,7 +47,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	private final int tag;
 	private final int context;
 	/** A receive's target; of a send only if its memory must stay reachable. */
-	private final Place place;
+	private final ArrayRef ref;
 	/** Of a send of objects: where their bytes are, for the next one when it is complete; else null. */
 	private final ObjectCodec.Packer packer;
 	private final boolean receive;
@@ -68,7 +68,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	private PendingRequest next;
 
 	private IBVRequest(IBVDevice device, long endpoint, String operation, boolean receive, ObjectCodec.Packer packer, int peer, int tag, int context,
-		Place place, long word, long bytes) {
+		ArrayRef ref, long word, long bytes) {
 		this.device = device;
 		this.endpoint = endpoint;
 		this.operation = operation;
@@ -77,15 +77,15 @@ final class IBVRequest extends Request implements PendingRequest {
 		this.peer = peer;
 		this.tag = tag;
 		this.context = context;
-		this.place = place;
+		this.ref = ref;
 		this.word = word;
 		this.bytes = bytes;
 	}
 
-	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, Place place,
+	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, ArrayRef ref,
 		ObjectCodec.Packer packer) {
-		Place kept = place.nativeKind == Native.MEMORY ? place : null;
-		return new IBVRequest(device, endpoint, operation, false, packer, peer, tag, context, kept, place.word, place.length);
+		ArrayRef kept = ref.nativeKind == Native.MEMORY ? ref : null;
+		return new IBVRequest(device, endpoint, operation, false, packer, peer, tag, context, kept, ref.word, ref.length);
 	}
 
 	/** A send of which the library has what it needs. */
@@ -93,8 +93,8 @@ final class IBVRequest extends Request implements PendingRequest {
 		return new IBVRequest(device, endpoint, operation, false, null, peer, tag, context, null, word, bytes);
 	}
 
-	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, Place place) {
-		return new IBVRequest(device, endpoint, "irecv", true, null, peer, tag, context, place, 0, 0);
+	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, ArrayRef ref) {
+		return new IBVRequest(device, endpoint, "irecv", true, null, peer, tag, context, ref, 0, 0);
 	}
 
 	@Override
@@ -120,7 +120,7 @@ final class IBVRequest extends Request implements PendingRequest {
 		if (now == COMPLETE)
 			return outcome();
 		if (now != PENDING || !claim())
-			return null; /* another thread is at it, and will say */
+			return null; /* another thread completes it */
 		return work(false) ? outcome() : null;
 	}
 
@@ -158,13 +158,13 @@ final class IBVRequest extends Request implements PendingRequest {
 	}
 
 	private int complete(ResultBlock result) {
-		return place == null || !receive ? Native.waitFor(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
-			: Native.waitFor(endpoint, handle, place.memory, place.nativeKind, place.offset, place.length, result.address);
+		return ref == null || !receive ? Native.waitFor(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
+			: Native.waitFor(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
 	}
 
 	private int test(ResultBlock result) {
-		return place == null || !receive ? Native.test(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
-			: Native.test(endpoint, handle, place.memory, place.nativeKind, place.offset, place.length, result.address);
+		return ref == null || !receive ? Native.test(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
+			: Native.test(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
 	}
 
 	/** The library has given the request back with this result. */
@@ -174,18 +174,18 @@ final class IBVRequest extends Request implements PendingRequest {
 		if (rc == -Native.ECANCELED)
 			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": cancelled");
 		else if (rc < 0 && receive)
-			failure = new XXDevException(Texts.receive(operation, peer, tag, context, rc, place, result));
+			failure = new XXDevException(Texts.receive(operation, peer, tag, context, rc, ref, result));
 		else if (rc < 0)
 			failure = Texts.sending(operation, peer, tag, context);
 		else if (!receive)
 			status = device.status(peer, tag, word, bytes);
-		else if (place.nativeKind == Native.BODY)
-			status = Arrival.of(operation, context, place, result).deliver(device, endpoint, context);
+		else if (ref.nativeKind == Native.BODY)
+			status = Arrival.of(operation, context, ref, result).deliver(device, endpoint, context);
 		else
-			status = device.delivered(operation, context, place, result);
+			status = device.delivered(operation, context, ref, result);
 	}
 
-	/** Ends BUSY and wakes who sleeps in awaitChange(). */
+	/** Ends BUSY and wakes threads in awaitChange(). */
 	private void leave(int to) {
 		int before = (int) STATE.getAndSet(this, to);
 		if ((before & AWAITED) != 0) {
@@ -259,7 +259,7 @@ final class IBVRequest extends Request implements PendingRequest {
 		boolean gone = false;
 		try {
 			freed = true;
-			if (place != null && place.nativeKind == Native.MEMORY) {
+			if (ref != null && ref.nativeKind == Native.MEMORY) {
 				device.freed(this); /* memory that the library uses must stay reachable until it does no more */
 			} else if (Native.free(endpoint, handle) == 0) {
 				device.pending.remove(this);

@@ -6,7 +6,7 @@ import java.util.Arrays;
 import xdev.ibvdev.ResultBlock;
 import xxdev.XXDevException;
 
-/** What a peer has told us of its classes. See {@link ObjectCodec}. Any thread. */
+/** What a peer has announced of its classes. See {@link ObjectCodec}. Any thread. */
 final class IncomingClasses implements Decoder.Names {
 	private final int peer;
 	/** By number. Replaced when it grows; written under the lock. */

@@ -6,7 +6,7 @@ import java.io.ObjectInputFilter;
 /**
  * What a received object stream may do. The filter asks, in this order: how deep objects are nested ({@code xxdev.maxdepth}), how long an array is
  * ({@code xxdev.maxarray} elements, and never longer than the message makes possible), how long the message is ({@code xxdev.maxbytes});
- * then what the JVM's own filter says ({@code jdk.serialFilter}), with numbers that count from the start of the message. The
+ * then the result of the JVM's own filter ({@code jdk.serialFilter}), with numbers that count from the start of the message. The
  * properties are read when the device is initialised.
  */
 final class Limits {
@@ -30,7 +30,7 @@ final class Limits {
 			if (value >= 1 && value <= largest)
 				return value;
 		} catch (NumberFormatException e) {
-			/* said below */
+			/* reported below */
 		}
 		throw new IllegalArgumentException("system property " + name + " is \"" + text + "\": it must be a whole number from 1 to " + largest);
 	}

@@ -9,12 +9,12 @@ final class Message {
 	/** As a count: the whole of it. */
 	static final int ALL = -1;
 
-	private final Place place;
+	private final ArrayRef ref;
 	/** Of objects; null: of something else. */
 	final ObjectCodec.Packer packer;
 
-	private Message(Place place, ObjectCodec.Packer packer) {
-		this.place = place;
+	private Message(ArrayRef ref, ObjectCodec.Packer packer) {
+		this.ref = ref;
 		this.packer = packer;
 	}
 
@@ -22,23 +22,23 @@ final class Message {
 	static Message of(ObjectCodec codec, String operation, Object buf, int offset, int count) {
 		if (buf == null)
 			throw new XXDevException(operation + ": the buffer is null: a null can be sent as an element of an Object[]");
-		int kind = Place.kindOf(buf);
+		int kind = ArrayRef.kindOf(buf);
 		if (kind >= 0)
 			return new Message(array(kind, operation, buf, offset, count), null);
 		if (buf instanceof String) {
 			single(operation, buf, offset, count);
-			return new Message(Place.text((String) buf), null);
+			return new Message(ArrayRef.text((String) buf), null);
 		}
-		Place place = Place.of(operation, buf, offset, count, false);
-		return place != null ? new Message(place, null) : objects(codec, operation, buf, offset, count);
+		ArrayRef ref = ArrayRef.of(operation, buf, offset, count, false);
+		return ref != null ? new Message(ref, null) : objects(codec, operation, buf, offset, count);
 	}
 
-	static Place array(int kind, String operation, Object buf, int offset, int count) {
+	static ArrayRef array(int kind, String operation, Object buf, int offset, int count) {
 		int size = Array.getLength(buf);
 		if (count == ALL)
-			return Place.array(kind, buf, 0, size);
-		Place.check(operation, buf, size, offset, count);
-		return Place.array(kind, buf, offset, count);
+			return ArrayRef.array(kind, buf, 0, size);
+		ArrayRef.check(operation, buf, size, offset, count);
+		return ArrayRef.array(kind, buf, offset, count);
 	}
 
 	private static Message objects(ObjectCodec codec, String operation, Object buf, int offset, int count) {
@@ -47,11 +47,11 @@ final class Message {
 		int from = many && count != ALL ? offset : 0;
 		int number = many && count != ALL ? count : objects.length;
 		if (many)
-			Place.check(operation, buf, objects.length, from, number);
+			ArrayRef.check(operation, buf, objects.length, from, number);
 		else
 			single(operation, buf, offset, count);
 		ObjectCodec.Packer packer = codec.pack(operation, objects, from, number);
-		return new Message(Place.packed(packer.sink.array(), packer.sink.size(), Word.objects(number)), packer);
+		return new Message(ArrayRef.packed(packer.sink.array(), packer.sink.size(), Word.objects(number)), packer);
 	}
 
 	private static void single(String operation, Object buf, int offset, int count) {
@@ -61,31 +61,31 @@ final class Message {
 	}
 
 	/** Where a receive puts things. */
-	static Place target(ObjectCodec codec, String operation, Object buf, int offset, int count) {
+	static ArrayRef target(ObjectCodec codec, String operation, Object buf, int offset, int count) {
 		if (buf == null)
 			throw new XXDevException(operation + ": the buffer is null");
-		int kind = Place.kindOf(buf);
+		int kind = ArrayRef.kindOf(buf);
 		if (kind >= 0)
 			return array(kind, operation, buf, offset, count);
-		Place place = Place.of(operation, buf, offset, count, true);
-		if (place != null)
-			return place;
+		ArrayRef ref = ArrayRef.of(operation, buf, offset, count, true);
+		if (ref != null)
+			return ref;
 		if (!(buf instanceof Object[]))
 			throw new XXDevException(operation + ": nothing can be received in a " + buf.getClass().getTypeName()
 				+ ": name an array or a buffer; an object or String is received in an array of one element");
 		Object[] objects = (Object[]) buf;
 		int from = count == ALL ? 0 : offset;
 		int number = count == ALL ? objects.length : count;
-		Place.check(operation, buf, objects.length, from, number);
-		return Place.objects(objects, from, number, codec.limits.bytes);
+		ArrayRef.check(operation, buf, objects.length, from, number);
+		return ArrayRef.objects(objects, from, number, codec.limits.bytes);
 	}
 
-	/** Tells the receiver, if need be, what it must know first. Right before the message itself is sent. */
-	Place addressed(long endpoint, int rank) {
+	/** Announces to the receiver, if need be, what it must know first. Right before the message itself is sent. */
+	ArrayRef addressed(long endpoint, int rank) {
 		if (packer == null)
-			return place;
+			return ref;
 		packer.address(endpoint, rank);
-		return Place.packed(packer.sink.array(), packer.sink.size(), place.word);
+		return ArrayRef.packed(packer.sink.array(), packer.sink.size(), ref.word);
 	}
 
 	/** After the send: the library reads it no more. */

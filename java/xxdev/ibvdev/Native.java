@@ -3,10 +3,10 @@ package xxdev.ibvdev;
 
 /**
  * The native methods of the device xxdev: one crossing per operation. Results below zero are negative errno values; then
- * {@link #errorText()}, called next on the same thread, says what happened. Endpoint handles, request handles and the result
+ * {@link #errorText()}, called next on the same thread, reports what happened. Endpoint handles, request handles and the result
  * block are those of xdev.ibvdev; one native function serves both where the signatures are the same.
  *
- * <p><b>A place</b> is what a message is read from or written to: four arguments, {@code (Object array, int kind, long offset,
+ * <p><b>An array reference</b> is what a message is read from or written to: four arguments, {@code (Object array, int kind, long offset,
  * long length)}. The caller has checked that the kind is the array's and the range lies in it:
  * <ul>
  * <li>{@link #BOOLEAN} to {@link #DOUBLE}: a primitive array; offset and length in bytes;
@@ -20,13 +20,13 @@ package xxdev.ibvdev;
  * </ul>
  *
  * <p><b>A type</b> is the message's user word; its lowest eight bits ({@link #TYPE_MASK}) are compared with those that a
- * receive names, unless these are 0. The word comes back in {@code RESULT_USER}, and so to a probe before any data has moved.
+ * receive names, unless these are 0. The word comes back in {@code RESULT_USER}, and so to a probe before any data was transferred.
  *
  * <p><b>The result block</b> ({@code xdev.ibvdev.ResultBlock}) of a receive is filled when the call has brought a message to its end, also by
- * {@code -EMSGSIZE} (longer than the place) and {@code -EPROTOTYPE} (another type): then the message is consumed, the place
- * unchanged, and the block says what it was: {@code bytes()} is the length, of rows without their table where it was received.
+ * {@code -EMSGSIZE} (longer than the receive) and {@code -EPROTOTYPE} (another type): then the message is consumed, the memory
+ * unchanged, and the block reports what it was: {@code bytes()} is the length, of rows without their table where it was received.
  *
- * <p><b>Reachability.</b> Of a send nothing needs to stay reachable but {@code MEMORY}: what the library still reads of arrays it has a reference to. The place of a receive must, and the
+ * <p><b>Reachability.</b> Of a send nothing needs to stay reachable but {@code MEMORY}: what the library still reads of arrays it has a reference to. The memory of a receive must, and the
  * same is named again when the request is waited for or tested: that call brings the data to it.
  */
 final class Native {
@@ -46,7 +46,7 @@ final class Native {
 	/** The part of the type that a receive compares. */
 	static final long TYPE_MASK = 0xff;
 
-	/** The errno values that Java tells apart. */
+	/** The errno values that Java distinguishes. */
 	static final int EINVAL = 22;
 	static final int EMSGSIZE = 90;
 	static final int EPROTOTYPE = 91;
@@ -84,7 +84,7 @@ final class Native {
 
 	static native byte[] errorText();
 
-	/** Returns when the place may be changed. */
+	/** Returns when the memory may be changed. */
 	static native int send(long endpoint, Object array, int kind, long offset, long length, int dest, int tag, int context,
 		long type);
 
@@ -95,7 +95,7 @@ final class Native {
 	/** 1: the message has left eagerly, in the stream in front of whatever is sent later; 0: not possible now, nothing has happened. */
 	static native int sendAtOnce(long endpoint, byte[] message, int dest, int tag, int context, long type);
 
-	/** A request handle. The place must not change until the request is complete: the library may read it until then, by any thread that calls it. */
+	/** A request handle. The memory must not change until the request is complete: the library may read it until then, by any thread that calls it. */
 	static native long isend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag,
 		int context, long type);
 
@@ -109,7 +109,7 @@ final class Native {
 	static native long irecv(long endpoint, Object array, int kind, long offset, long length, int source, int tag,
 		int context, long type);
 
-	/** Completes a request; the place is that of irecv, or (null, MEMORY, 0, 0) for a send. */
+	/** Completes a request; the array reference is that of irecv, or (null, MEMORY, 0, 0) for a send. */
 	static native int waitFor(long endpoint, long request, Object array, int kind, long offset, long length, long result);
 
 	/** 1 complete, 0 not yet, or the operation's error. */

@@ -18,12 +18,12 @@ import xxdev.XXDevException;
  * </pre>
  *
  * Java serialization describes each class in each stream. Here a stream has numbers instead, a process's own for its classes; they are the same towards
- * all peers, and what a number means never changes. A peer is told once, by an <i>announcement</i>: descriptions as a message of their own, in a
+ * all peers, and what a number means never changes. A peer learns it once, by an <i>announcement</i>: descriptions as a message of their own, in a
  * context that is the device's ({@link IBVDevice#OWN_CONTEXT}).
  *
- * <p><b>Rules.</b> (1) A message that uses numbers which a peer has not been told of is preceded by an announcement of them in the same stream, if that can leave eagerly at once
+ * <p><b>Rules.</b> (1) A message that uses numbers that were not announced to the peer is preceded by an announcement of them in the same stream, if that can leave eagerly at once
  * (it waits for nobody, and is no request); else the message itself has the descriptions, and the next message tries again. Deciding, announcing and counting are
- * under one lock for each peer. (2) The message says how many announcements had been sent to the peer by then. (3) Who receives it first takes in as many of its
+ * under one lock for each peer. (2) The message states how many announcements had been sent to the peer by then. (3) The receiver first takes in as many of its
  * sender's announcements, and the message's own descriptions.
  *
  * <p><b>Why it holds.</b> The packets of one sender arrive in the order in which they left, so a rank that has a message finds the announcements that it needs among

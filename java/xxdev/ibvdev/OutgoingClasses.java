@@ -6,13 +6,13 @@ import java.util.BitSet;
 import java.util.List;
 import xxdev.XXDevException;
 
-/** Which of our classes a peer has been told of. See {@link ObjectCodec}. Any thread. */
+/** Which of our classes were announced to a peer. See {@link ObjectCodec}. Any thread. */
 final class OutgoingClasses {
 	/** What an announcement may have at most, so that it can leave as one packet. */
 	private static final int ANNOUNCEMENT_BYTES = 12000;
 
 	private final int peer;
-	private final BitSet told = new BitSet();
+	private final BitSet announced = new BitSet();
 	/** Announcements sent so far. */
 	private int announcements;
 
@@ -36,7 +36,7 @@ final class OutgoingClasses {
 			if (sent < 0)
 				throw new XXDevException("describing classes to rank " + peer + ": " + Texts.last());
 			for (int i = next; i < end && sent > 0; i++)
-				told.set(used.get(i).id);
+				announced.set(used.get(i).id);
 			announcements += sent;
 			if (sent == 0)
 				message.write(bytes, 0, bytes.length);
@@ -47,7 +47,7 @@ final class OutgoingClasses {
 
 	private int firstUnknown(List<Descriptor> used, int from) {
 		int i = from;
-		while (i < used.size() && told.get(used.get(i).id))
+		while (i < used.size() && announced.get(used.get(i).id))
 			i++;
 		return i;
 	}
@@ -57,7 +57,7 @@ final class OutgoingClasses {
 		int i = from;
 		for (; i < used.size(); i++) {
 			Descriptor descriptor = used.get(i);
-			if (told.get(descriptor.id))
+			if (announced.get(descriptor.id))
 				continue;
 			if (to.size() > 0 && to.size() + 8 + descriptor.bytes.length > ANNOUNCEMENT_BYTES)
 				break;

@@ -25,7 +25,7 @@ final class Rows {
 		Class<?> type = array.getClass();
 		while (type.getComponentType().isArray())
 			type = type.getComponentType();
-		return Place.kindOf(java.lang.reflect.Array.newInstance(type.getComponentType(), 0));
+		return ArrayRef.kindOf(java.lang.reflect.Array.newInstance(type.getComponentType(), 0));
 	}
 
 	/** The innermost arrays below rows from..from+count, in an array of our own: nobody changes it while the natives look. */
@@ -33,7 +33,7 @@ final class Rows {
 		Object[] rows = Arrays.copyOfRange(array, from, from + count, Object[].class);
 		for (int row = 0; row < count; row++)
 			if (rows[row] == null)
-				throw new XXDevException(operation + ": row " + (from + row) + " of the " + Place.name(array, array.length)
+				throw new XXDevException(operation + ": row " + (from + row) + " of the " + ArrayRef.name(array, array.length)
 					+ " is null: rows must be there on both sides");
 		if (depth == 2)
 			return rows;
@@ -45,7 +45,7 @@ final class Rows {
 		return leaves.toArray();
 	}
 
-	/** Tells how three and more dimensions divide the innermost arrays; 0 for two. */
+	/** Describes how three and more dimensions divide the innermost arrays; 0 for two. */
 	static int checksum(Object[] array, int from, int count, int depth) {
 		int sum = 0;
 		for (int row = from; depth > 2 && row < from + count; row++) {

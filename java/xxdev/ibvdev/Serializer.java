@@ -6,7 +6,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 
 /**
- * Another way to turn objects into bytes than Java serialization. The system property {@code xxdev.serializer} names a class with a public constructor
+ * An alternative for turning objects into bytes than Java serialization. The system property {@code xxdev.serializer} names a class with a public constructor
  * without parameters; all processes of a job must name the same one, which each message is checked for. What it reads came from another
  * process: the filter of Java serialization ({@link Limits}) does not apply to it.
  *

@@ -32,21 +32,21 @@ final class Texts {
 		return new XXDevException(operation(operation, "from", rank, tag, context) + ": " + last());
 	}
 
-	/** Why a receive failed: rc is the native's, place what it was to fill. The result block says what came, if anything did. */
-	static String receive(String operation, int rank, int tag, int context, int rc, Place place, ResultBlock result) {
+	/** Why a receive failed: rc is the native's, ref what it was to fill. The result block reports what came, if anything did. */
+	static String receive(String operation, int rank, int tag, int context, int rc, ArrayRef ref, ResultBlock result) {
 		if (rc != -Native.EMSGSIZE && rc != -Native.EPROTOTYPE)
 			return operation(operation, "from", rank, tag, context) + ": " + last();
 		String why = last();
-		if (rc == -Native.EMSGSIZE && place.nativeKind == Native.BODY)
+		if (rc == -Native.EMSGSIZE && ref.nativeKind == Native.BODY)
 			return operation(operation, "from", result.source(), result.tag(), context) + ": the message holds " + Word.text(result.user())
-				+ " (" + result.bytes() + " bytes), the system property xxdev.maxbytes is " + place.length + "; the message is gone";
-		return operation(operation, "from", result.source(), result.tag(), context) + ": " + mismatch(result.user(), result.bytes(), place)
+				+ " (" + result.bytes() + " bytes), the system property xxdev.maxbytes is " + ref.length + "; the message is gone";
+		return operation(operation, "from", result.source(), result.tag(), context) + ": " + mismatch(result.user(), result.bytes(), ref)
 			+ (rc == -Native.EMSGSIZE && Word.depth(result.user()) > 1 ? ": " + why : "");
 	}
 
 	/** Both sides of a message that does not fit. */
-	static String mismatch(long word, long bytes, Place place) {
-		return "the message holds " + Word.text(word) + " (" + bytes + " bytes), the receive has " + place.text()
+	static String mismatch(long word, long bytes, ArrayRef ref) {
+		return "the message holds " + Word.text(word) + " (" + bytes + " bytes), the receive has " + ref.text()
 			+ "; the message is gone, the buffer is unchanged";
 	}
 }

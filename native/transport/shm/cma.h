@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Is the call there at all on this kernel (tried on ourselves)? 0 or -errno with a text that says why and what to do. */
+/* Is the call there at all on this kernel (tried on ourselves)? 0 or -errno with a text that states why and what to do. */
 int cma_available(void);
 
 /* Can we read this process's memory: the 8 bytes at addr must be `expected`. 0 or -errno with such a text. */

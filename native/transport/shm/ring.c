@@ -77,18 +77,18 @@ bool ring_look(struct ring *r, uint32_t at, uint64_t data_end)
 void ring_settle(struct ring *r, struct ring_slot *slot, uint32_t reserved)
 {
 	uint64_t data_at = r->data_at, end = data_at;
-	uint64_t place = ring_place(&r->shape, &data_at, reserved);
+	uint64_t offset = ring_offset(&r->shape, &data_at, reserved);
 	uint64_t final;
 
 	if (slot->hdr.len <= RING_INLINE) {
-		memcpy(slot->payload, r->data + place, slot->hdr.len);
+		memcpy(slot->payload, r->data + offset, slot->hdr.len);
 		return;
 	}
-	/* the consumer knows the final length alone; the place is the same unless the shorter payload would have fitted
+	/* the consumer knows the final length alone; the offset is the same unless the shorter payload would have fitted
 	 * before the end of the area, or is not long enough for the start of a page */
-	final = ring_place(&r->shape, &end, slot->hdr.len);
-	if (final != place)
-		memmove(r->data + final, r->data + place, slot->hdr.len);
+	final = ring_offset(&r->shape, &end, slot->hdr.len);
+	if (final != offset)
+		memmove(r->data + final, r->data + offset, slot->hdr.len);
 	r->data_at = end;
 }
 

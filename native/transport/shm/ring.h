@@ -8,9 +8,9 @@
  *   slots       one cache line each: a packet's header and up to RING_INLINE bytes of payload
  *   data        longer payloads, in whole cache lines, contiguous
  *
- * A slot is full when its stamp says the current lap; so one line carries a small message and
- * the consumer touches nothing else.  Positions count up for ever; both sides derive a payload's place
- * from what went before it (ring_place), nothing in shared memory is trusted as an index.
+ * A slot is full when its stamp is the current lap; so one line carries a small message and
+ * the consumer touches nothing else.  Positions count up for ever; both sides derive a payload's offset
+ * from what went before it (ring_offset), nothing in shared memory is trusted as an index.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 #define RING_LINE 64u
 #define RING_PAGE 4096u
 #define RING_INLINE 32u
-/* Copies between two places at the same offset in their pages are slow: the processor compares the lowest twelve bits of addresses first
+/* Copies between two addresses at the same offset in their pages are slow: the processor compares the lowest twelve bits of addresses first
  * (measured: ARCHITECTURE.md).  Users' buffers begin at the start of a page or a little behind it, so the data area does not, and
  * long payloads keep that distance. */
 #define RING_SKEW (43u * RING_LINE)
@@ -84,11 +84,11 @@ void ring_limit(struct ring *r);
 /* From here on the whole data area is used: on both sides behind the same packet, which carries no payload.  Positions jump
  * to the byte behind the small area, which the producer takes as not freed until the consumer has grown, too. */
 void ring_grow(struct ring *r);
-/* The consumer's: grows, and tells the producer. */
+/* The consumer's: grows, and announces it to the producer. */
 void ring_grow_consumer(struct ring *r);
 
 /* Where a payload of len bytes that follows position *at begins; advances *at behind it. */
-static inline uint64_t ring_place(const struct ring_shape *s, uint64_t *at, uint32_t len)
+static inline uint64_t ring_offset(const struct ring_shape *s, uint64_t *at, uint32_t len)
 {
 	uint64_t size = ((uint64_t)len + RING_LINE - 1) & ~(uint64_t)(RING_LINE - 1);
 	uint64_t begin = *at;
@@ -125,18 +125,18 @@ static inline bool ring_reserve(struct ring *r, uint32_t len, struct ring_slot *
 {
 	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
 	uint64_t data_end = r->data_at;
-	uint64_t place = 0;
+	uint64_t offset = 0;
 
 	if (len > RING_INLINE)
-		place = ring_place(&r->shape, &data_end, len);
+		offset = ring_offset(&r->shape, &data_end, len);
 	if (!ring_has_room(r, at, data_end) && !ring_look(r, at, data_end))
 		return false;
 	*slot = &r->slots[at & (r->shape.slot_count - 1)];
-	*payload = len > RING_INLINE ? r->data + place : (*slot)->payload;
+	*payload = len > RING_INLINE ? r->data + offset : (*slot)->payload;
 	return true;
 }
 
-/* Producer: the payload of a packet for which more than RING_INLINE bytes were reserved takes its final place. */
+/* Producer: the payload of a packet for which more than RING_INLINE bytes were reserved takes its final position. */
 void ring_settle(struct ring *r, struct ring_slot *slot, uint32_t reserved);
 
 /* Producer: slot->hdr is filled; `reserved` as given to ring_reserve. */
@@ -151,7 +151,7 @@ static inline void ring_commit(struct ring *r, struct ring_slot *slot, uint32_t 
 }
 
 /* Consumer: the next packet, or false.  The header is copied out, so that what was checked stays so; a payload
- * of more than payload_max bytes says that the ring is corrupt: then only hdr->len is valid. */
+ * of more than payload_max bytes means that the ring is corrupt: then only hdr->len is valid. */
 static inline bool ring_next(struct ring *r, struct wire_hdr *hdr, const void **payload)
 {
 	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
@@ -163,7 +163,7 @@ static inline bool ring_next(struct ring *r, struct wire_hdr *hdr, const void **
 	*hdr = slot->hdr;
 	*payload = slot->payload;
 	if (hdr->len > RING_INLINE && hdr->len <= r->shape.payload_max)
-		*payload = r->data + ring_place(&r->shape, &end, hdr->len);
+		*payload = r->data + ring_offset(&r->shape, &end, hdr->len);
 	return true;
 }
 
@@ -173,7 +173,7 @@ static inline void ring_free(struct ring *r, uint32_t len)
 	uint32_t at = atomic_load_explicit(&r->slot_at, memory_order_relaxed);
 
 	if (len > RING_INLINE) {
-		ring_place(&r->shape, &r->data_at, len);
+		ring_offset(&r->shape, &r->data_at, len);
 		atomic_store_explicit(&r->control->data_freed, r->data_at, memory_order_release);
 	}
 	atomic_store_explicit(&r->slot_at, at + 1, memory_order_relaxed);
@@ -184,14 +184,14 @@ static inline void ring_free(struct ring *r, uint32_t len)
  * ring is enough.  A producer is stuck only behind more than a quarter of unread packets: before the consumer has
  * read them all it looks at least once after the producer saw how little was freed. */
 bool ring_look_due(struct ring *r);
-/* Consumer, when that was due, and a full fence after it freed: must the producer be woken?  Says so once. */
+/* Consumer, when that was due, and a full fence after it freed: must the producer be woken?  True once. */
 static inline bool ring_take_lack(_Atomic uint32_t *lacks_room)
 {
 	return atomic_load_explicit(lacks_room, memory_order_relaxed) &&
 	       atomic_exchange_explicit(lacks_room, 0, memory_order_relaxed);
 }
 
-/* Producer, a full fence after a packet: must it be announced?  Says so once. */
+/* Producer, a full fence after a packet: must it be announced?  True once. */
 static inline bool ring_take_unpolled(struct ring_control *control)
 {
 	return atomic_load_explicit(&control->unpolled, memory_order_relaxed) &&

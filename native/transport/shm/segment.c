@@ -158,7 +158,7 @@ void segment_wake_sleeper(_Atomic uint32_t *word)
 {
 	uint32_t v = atomic_load_explicit(word, memory_order_relaxed);
 
-	/* one of those who come at the same time wakes; the others see the bit gone */
+	/* one of several threads at the same time wakes; the others see the bit gone */
 	while (v & 1u) {
 		if (atomic_compare_exchange_weak(word, &v, (v & ~1u) + 2u)) {
 			futex_wake(word, 1, true);

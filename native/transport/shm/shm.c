@@ -72,7 +72,7 @@ static void shm_on_death(void *arg)
 
 	p->shm->env.watch.remove(p->shm->env.watch.monitor, p->pidfd);
 	p->ended = true;
-	if (!p->told)
+	if (!p->reported)
 		atomic_fetch_add_explicit(&p->shm->chores, 1, memory_order_relaxed);
 }
 
@@ -83,7 +83,7 @@ static int shm_watch(struct shm *s, struct shm_peer *p)
 		return 0;
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0 && (errno == ENOSYS || errno == EPERM)) {
-		/* a seccomp filter, or a tool such as valgrind: the control tree tells of deaths too */
+		/* a seccomp filter, or a tool such as valgrind: the control tree reports deaths too */
 		log_info(s->env.log, "shm: no pidfd for rank %d: %s", p->rank, strerror(errno));
 		return 0;
 	}
@@ -251,7 +251,7 @@ void shm_wake(struct transport *t, void *doorbell, void *flag, bool urgent)
 		segment_wake(p->doorbell, TRANSPORT_DOORBELL_BACKGROUND);
 }
 
-/* The first packet to a neighbour: its ring comes into being and its door says so. */
+/* The first packet to a neighbour: its ring is created and announced at its doorbell. */
 static int shm_connect(struct shm *s, struct shm_peer *p)
 {
 	void *mapping;
@@ -295,7 +295,7 @@ static int shm_prepare_data(struct shm *s, struct shm_peer *p)
 	return 0;
 }
 
-/* The small data area is full, or too small for a payload of len bytes: the ring goes on with the whole one, behind a packet that says so. */
+/* The small data area is full, or too small for a payload of len bytes: the ring goes on with the whole one, behind a packet that announces it. */
 static int shm_grow(struct shm *s, struct shm_peer *p)
 {
 	struct ring_slot *line;
@@ -411,7 +411,7 @@ static void shm_discard(struct transport *t, int peer, struct transport_slot *sl
 
 static void shm_nothing(struct transport *t)
 {
-	(void)t; /* the doorbell's own bit says that we sleep */
+	(void)t; /* bit 0 of the doorbell already marks us as asleep */
 }
 
 static void shm_forget(struct transport *t, int peer)

@@ -8,7 +8,7 @@
 #include "transport/shm/shm_state.h"
 
 /* The lowest bits of the word; above them the number of the lease.  CLOSED is left by the sender alone, OFFERED and CLAIMED by an exchange, so that
- * only one of the two gets it; TAKEN and REFUSED are left by the sender, ABANDONED by the receiver. */
+ * only one of the two gets it; COPIED and REFUSED are left by the sender, ABANDONED by the receiver. */
 enum shm_lease_state { LEASE_CLOSED, LEASE_OFFERED, LEASE_CLAIMED, LEASE_COPIED, LEASE_REFUSED, LEASE_ABANDONED };
 #define LEASE_STATE_BITS 3
 #define LEASE_STATE_MASK ((1u << LEASE_STATE_BITS) - 1)

@@ -49,14 +49,14 @@ static void shm_accept_from(struct shm *s, struct shm_peer *p)
 
 static void shm_accept(struct shm *s)
 {
-	struct segment_doorbell *door = &s->segment.head->doorbells[s->me];
-	uint32_t count = atomic_load_explicit(&door->connect_count, memory_order_acquire);
+	struct segment_doorbell *doorbell = &s->segment.head->doorbells[s->me];
+	uint32_t count = atomic_load_explicit(&doorbell->connect_count, memory_order_acquire);
 
 	if (count == atomic_load_explicit(&s->connects_seen, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&s->connects_seen, count, memory_order_relaxed);
 	for (uint32_t first = 0; first < s->count; first += 64) {
-		uint64_t bits = atomic_exchange(&door->connects[first / 64], 0);
+		uint64_t bits = atomic_exchange(&doorbell->connects[first / 64], 0);
 
 		for (; bits; bits &= bits - 1) {
 			uint32_t local = first + (uint32_t)__builtin_ctzll(bits);
@@ -174,16 +174,16 @@ static struct shm_peer *shm_cause_of(struct shm *s, const struct shm_peer *p)
 	if (cause == 0 || cause > s->count)
 		return NULL;
 	c = &s->peers[cause - 1];
-	/* its pidfd may not say so yet: a dying process closes its sockets, which others watch, long before */
-	return c == p || c->told || c->local == s->me ? NULL : c;
+	/* its pidfd may not report it yet: a dying process closes its sockets, which others watch, long before */
+	return c == p || c->reported || c->local == s->me ? NULL : c;
 }
 
-/* p's process has ended and its ring is empty, or will never be read: tell the core. */
-static void shm_tell_end(struct shm *s, struct shm_peer *p)
+/* p's process has ended and its ring is empty, or will never be read: notify the core. */
+static void shm_report_end(struct shm *s, struct shm_peer *p)
 {
 	char why[128];
 
-	p->told = true;
+	p->reported = true;
 	if (p->ended)
 		atomic_fetch_sub_explicit(&s->chores, 1, memory_order_relaxed);
 	if (atomic_load(&s->segment.head->doorbells[p->local].left)) {
@@ -194,7 +194,7 @@ static void shm_tell_end(struct shm *s, struct shm_peer *p)
 	s->env.sink.on_down(s->env.sink.core, p->rank, -ECONNRESET, why);
 }
 
-/* The rings of ended processes have been emptied: tell the core, the first cause first. */
+/* The rings of ended processes have been emptied: notify the core, the first cause first. */
 static int shm_poll_ended(struct shm *s)
 {
 	int events = 0;
@@ -203,15 +203,15 @@ static int shm_poll_ended(struct shm *s)
 		struct shm_peer *p = &s->peers[i];
 		struct shm_peer *cause;
 
-		if (!p->ended || p->told || shm_unread(s, p))
+		if (!p->ended || p->reported || shm_unread(s, p))
 			continue;
 		cause = shm_cause_of(s, p);
 		if (cause) {
 			if (shm_unread(s, cause))
 				continue; /* its last words first */
-			shm_tell_end(s, cause);
+			shm_report_end(s, cause);
 		}
-		shm_tell_end(s, p);
+		shm_report_end(s, p);
 		events++;
 	}
 	return events;
@@ -242,7 +242,7 @@ int shm_poll(struct transport *t, int budget)
 bool shm_ready(const struct transport *t)
 {
 	const struct shm *s = (const struct shm *)t;
-	const struct segment_doorbell *door;
+	const struct segment_doorbell *doorbell;
 	uint32_t count;
 
 	if (!s->segment.head)
@@ -254,9 +254,9 @@ bool shm_ready(const struct transport *t)
 		if (ring_ready(&p->rx) && !atomic_load_explicit(&p->corrupt, memory_order_relaxed))
 			return true;
 	}
-	door = &s->segment.head->doorbells[s->me];
+	doorbell = &s->segment.head->doorbells[s->me];
 	return atomic_load_explicit(&s->chores, memory_order_relaxed) > 0 ||
-	       atomic_load_explicit(&door->connect_count, memory_order_relaxed) !=
+	       atomic_load_explicit(&doorbell->connect_count, memory_order_relaxed) !=
 		       atomic_load_explicit(&s->connects_seen, memory_order_relaxed);
 }
 

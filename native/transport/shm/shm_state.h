@@ -9,7 +9,7 @@
 #include "transport/shm/segment.h"
 #include "transport/transport.h"
 
-/* What a rank tells the others at the start. */
+/* What a rank publishes at the start. */
 struct shm_address {
 	uint64_t pid;
 	uint64_t probe_addr, probe_word; /* where cma_probe looks and what it must see */
@@ -34,7 +34,7 @@ struct shm_peer {
 	pid_t pid;
 	int pidfd;             /* -1: not watched */
 	bool ended;            /* its process is gone; what it left in the ring comes first */
-	bool told;             /* the core knows */
+	bool reported;         /* the core knows */
 	_Atomic bool corrupt;  /* what it wrote makes no sense: not read any more */
 	bool polled;           /* its ring is in the list of those that each poll looks into */
 	uint64_t packets_swept; /* packets_in when the idle rings were last looked for */

@@ -124,8 +124,8 @@ static int cm_accept(struct verbs_conn *c, const struct private_data *theirs)
 	struct rdma_conn_param param;
 	int rc = connection_build(c, c->id->verbs, cm_make_qp);
 
-	if (rc == 0 && !connection_take_grant(c, theirs))
-		rc = error_set(-EPROTO, "it grants no receives");
+	if (rc == 0 && !connection_take_credit(c, theirs))
+		rc = error_set(-EPROTO, "it gives no credit");
 	if (rc == 0 && !connection_in(c, PEER_ACCEPTING))
 		rc = error_set(-ECANCELED, "it was given up meanwhile");
 	if (rc < 0)
@@ -184,7 +184,7 @@ static void cm_dispatch(struct verbs_conn *c, enum rdma_cm_event_type type, int 
 	if (c->peer->conn != c)
 		return;
 	if (c->peer->state == PEER_ENDING || c->peer->state == PEER_DOWN) {
-		if (type == RDMA_CM_EVENT_ESTABLISHED) /* ended while the request was under way: the other side is told */
+		if (type == RDMA_CM_EVENT_ESTABLISHED) /* ended while the request was under way: notify the other side */
 			cm_end_late(c);
 		return;
 	}
@@ -276,7 +276,7 @@ static void cm_on_events(void *verbs)
 static void cm_disconnect(struct verbs_conn *c)
 {
 	/* iWARP has no error state that can be asked for while connected: this brings it about there */
-	if (c->id && c->qp && (c->established || c->caller))
+	if (c->id && c->qp && (c->established || c->active))
 		c->verbs->api->disconnect(c->id);
 }
 

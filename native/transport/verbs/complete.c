@@ -78,7 +78,7 @@ static void complete_packet(struct verbs_conn *c, const struct wire_hdr *hdr, ui
 	if (c->behind_waits)
 		rma_progress(c);
 	p->packets_in++;
-	if (!c->greeted)
+	if (!c->hello_received)
 		handshake_first_packet(c);
 	if (hdr->kind == WIRE_NONE)
 		complete_own(c, hdr);
@@ -92,7 +92,7 @@ static void complete_error(struct verbs_conn *c, const struct ibv_wc *wc, const 
 
 	if (c->dead || p->conn != c)
 		return;
-	/* A request that is refused, perhaps since the other side's stands, may lose its receives before the event comes that says why. */
+	/* A request that is refused, perhaps since the other side's stands, may lose its receives before the event with the reason. */
 	if (p->state == PEER_CONNECTING && wc->status == IBV_WC_WR_FLUSH_ERR)
 		return;
 	log_debug(c->verbs->env.log, "verbs: rank %d: %s: status %d, vendor error %#x", p->rank, what, wc->status,
@@ -112,7 +112,7 @@ static void complete_repost(struct verbs_device *d, struct verbs_conn *c, const 
 	if (rc < 0 && c)
 		peer_end(c->peer, -EIO, "rank %d: %s", c->peer->rank, error_text());
 	else if (rc == 0 && c && wc->status == IBV_WC_SUCCESS)
-		post_owe(c);
+		post_consumed(c);
 }
 
 static void complete_receive(struct verbs_device *d, const struct ibv_wc *wc, uint32_t number, uint32_t index)
@@ -166,7 +166,7 @@ static void complete_one(struct verbs_device *d, const struct ibv_wc *wc)
 }
 
 /* The rest of what ended peers had sent is delivered, as far as an empty queue can show it a while after the queue
- * pair went to its error state (a shared receive queue marks no last receive): the core is told. */
+ * pair went to its error state (a shared receive queue marks no last receive): notify the core. */
 static int complete_ended(struct verbs *v)
 {
 	const struct transport_sink *sink = &v->env.sink;

@@ -104,7 +104,7 @@ void peer_request(struct verbs_peer *p)
 
 /* --- making one --- */
 
-struct verbs_conn *connection_open(struct verbs_peer *p, bool caller)
+struct verbs_conn *connection_open(struct verbs_peer *p, bool active)
 {
 	struct verbs *v = p->verbs;
 	struct verbs_conn *c = NULL, **conns = v->conns;
@@ -126,7 +126,7 @@ struct verbs_conn *connection_open(struct verbs_peer *p, bool caller)
 	}
 	c->verbs = v;
 	c->peer = p;
-	c->caller = caller;
+	c->active = active;
 	c->number = v->conn_count;
 	c->spare = BUFFERS_NONE;
 	for (int i = 0; i < RMA_DIRECTIONS; i++)
@@ -168,7 +168,7 @@ uint8_t connection_timeout_exponent(const struct verbs *v)
 	return exponent;
 }
 
-bool connection_take_grant(struct verbs_conn *c, const struct private_data *d)
+bool connection_take_credit(struct verbs_conn *c, const struct private_data *d)
 {
 	if (d->credit < 2 || d->credit_max < d->credit)
 		return false;
@@ -192,7 +192,7 @@ int connection_post_receive(struct verbs_conn *c, uint32_t index)
 	return err ? error_sys(-err, "posting a receive") : 0;
 }
 
-/* Inline data: the largest that the adapter grants, found by trying downwards once for each device.  Lock released. */
+/* Inline data: the largest that the adapter allows, found by trying downwards once for each device.  Lock released. */
 static struct ibv_qp *connection_make_qp(struct verbs_conn *c, struct ibv_qp_init_attr *attr,
 					 struct ibv_qp *(*make_qp)(struct verbs_conn *c, struct ibv_qp_init_attr *attr))
 {
@@ -249,7 +249,7 @@ static int connection_make_buffers(struct verbs_conn *c)
 	rc = d->srq ? device_promise_first(d, v->first_credit, CONNECTION_SLOTS_MIN) : (int)c->rx.count;
 	if (rc < 0)
 		return rc;
-	c->granted = (uint32_t)rc;
+	c->quota = (uint32_t)rc;
 	if (d->send.count == 0) {
 		d->send.wanted = true;
 		device_work(d);
@@ -379,7 +379,7 @@ static void connection_give_buffers(struct verbs_conn *c)
 	if (c->spare != BUFFERS_NONE)
 		buffers_give(&d->send, c->spare);
 	if (d && d->srq)
-		d->promised -= c->granted;
+		d->promised -= c->quota;
 	if (c->cq)
 		device_give_cq(c->cq, c->cq_entries);
 }
@@ -417,7 +417,7 @@ void connection_close(struct verbs_conn *c)
 	free(c);
 }
 
-/* No more traffic: the queue pair goes to its error state, the other side is told. */
+/* No more traffic: the queue pair goes to its error state, the other side is notified. */
 static void connection_kill(struct verbs_conn *c)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -443,7 +443,7 @@ bool connection_work(struct verbs *v)
 	connection_uncondemn(c);
 	v->ending = true;
 	if (c->peer->conn == c && (c->peer->state == PEER_ENDING || c->peer->state == PEER_DOWN))
-		connection_kill(c); /* before a forgotten one is freed: the other side is told */
+		connection_kill(c); /* before a forgotten one is freed: notify the other side */
 	if (c->peer->state == PEER_DOWN)
 		connection_close(c);
 	v->ending = false;

@@ -9,11 +9,11 @@
  *   RESOLVING, CONNECTING --their request, and they are the higher rank--> ACCEPTING
  *   CONNECTING --the other side dropped the request before it was answered, TCP--> RESOLVING
  *   CONNECTING --refused: requests crossed, and we are the lower rank--> AWAITING
- *   any but DOWN --error, disconnected--> ENDING --completions delivered, core told--> DOWN
+ *   any but DOWN --error, disconnected--> ENDING --completions delivered, core notified--> DOWN
  *   any --forget()--> DOWN
  *
  * Any thread with the lock changes states.  Connections are made and freed, and adapters called for them, by the monitor thread alone,
- * with the lock released (work.h): whoever ends a peer condemns its connection, and connection_work() carries that out.
+ * with the lock released (work.h): the end of a peer condemns its connection, and connection_work() carries that out.
  */
 #include "transport/verbs/device.h"
 
@@ -29,7 +29,7 @@ enum peer_state {
 	PEER_STATE_COUNT
 };
 
-/* RDMA reads move memory in, RDMA writes out. */
+/* RDMA reads bring memory in, RDMA writes send it out. */
 enum rma_direction { RMA_READ, RMA_WRITE, RMA_DIRECTIONS };
 
 /* Operations of one direction on one connection. */
@@ -38,14 +38,14 @@ struct rma_queue {
 	uint32_t under_way, max;       /* work requests */
 };
 
-/* What the two ends tell each other in RDMA CM's private data, or by TCP; also in a refusal. */
+/* What the two ends exchange in RDMA CM's private data, or by TCP; also in a refusal. */
 #define PRIVATE_DATA_MAGIC 0x32584249u
 enum refusal { REFUSAL_NONE, REFUSAL_CROSSED, REFUSAL_STRANGER, REFUSAL_GONE };
 struct private_data {
 	uint32_t magic;
 	uint32_t rank;
 	uint8_t job[16];
-	uint16_t credit;     /* receives granted to the other side at first */
+	uint16_t credit;     /* credit that the other side has at first */
 	uint16_t credit_max; /* and at most, later */
 	uint16_t reads;      /* RDMA reads of the other side that are answered at a time */
 	uint16_t refusal;
@@ -81,11 +81,11 @@ struct verbs_conn {
 	struct qp_address here;
 	struct ibv_qp *qp;
 	uint32_t number;             /* in verbs.conns, and in work request ids */
-	bool caller;
+	bool active;
 	bool established;            /* the connection method reports it */
-	bool greeted;                /* the other side's first packet came */
+	bool hello_received;                /* the other side's first packet came */
 	uint32_t hellos;             /* HELLOs sent while nothing came back */
-	bool left;                   /* the peer said that it leaves */
+	bool left;                   /* the peer reported that it leaves */
 	bool condemned;              /* in verbs.condemned */
 	bool dead;                   /* the queue pair was put into its error state */
 
@@ -98,8 +98,8 @@ struct verbs_conn {
 	uint32_t credit, credit_first, credit_max; /* packets that the other side takes: now; at first; at most */
 
 	struct slab rx;              /* without a shared receive queue */
-	uint32_t granted;            /* receives that the other side has credit for, or gets it back */
-	uint32_t owed;               /* of these: not returned yet */
+	uint32_t quota;            /* receives that the other side has credit for, or gets it back */
+	uint32_t unreturned;               /* of these: not returned yet */
 	uint32_t cq_entries;
 
 	struct rma_queue queue[RMA_DIRECTIONS];
@@ -140,15 +140,15 @@ void peer_request(struct verbs_peer *p);
 /* Everything below runs on the monitor thread. */
 
 /* A connection for p, not built yet. NULL with text. */
-struct verbs_conn *connection_open(struct verbs_peer *p, bool caller);
+struct verbs_conn *connection_open(struct verbs_peer *p, bool active);
 /* Device, buffers, queue pair, receives: everything before the request or the answer.  Releases the lock; the peer's state may
  * have changed meanwhile.  make_qp creates the queue pair, lock released (NULL: errno). 0 or -errno with text. */
 int connection_build(struct verbs_conn *c, struct ibv_context *context,
 		     struct ibv_qp *(*make_qp)(struct verbs_conn *c, struct ibv_qp_init_attr *attr));
 /* Is this still the connection of its peer, in this state? */
 bool connection_in(const struct verbs_conn *c, enum peer_state state);
-/* The other side's first grant; false: too little. */
-bool connection_take_grant(struct verbs_conn *c, const struct private_data *d);
+/* The first credit from the other side; false: too little. */
+bool connection_take_credit(struct verbs_conn *c, const struct private_data *d);
 /* The adapter's code for the time after which a packet is sent again. */
 uint8_t connection_timeout_exponent(const struct verbs *v);
 /* Frees everything of it, then calls verbs.on_freed: the adapter reaches no memory through it any more.  Completions that still come

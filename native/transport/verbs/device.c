@@ -17,7 +17,7 @@
 /* Connections that the first completion queue has room for. */
 #define DEVICE_FIRST_CONNS 16
 #define DEVICE_READS_MAX 16
-/* What one RDMA read or write moves at most: bounds the time that a connection's sends wait behind it. */
+/* What one RDMA read or write transfers at most: bounds the time that a connection's sends wait behind it. */
 #define DEVICE_RMA_BYTES (64u << 20)
 /* Buffers of the send pool at first, and the fewest there may be. */
 #define DEVICE_SEND_FIRST 32u

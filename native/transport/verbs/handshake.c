@@ -18,8 +18,8 @@ struct private_data handshake_data(const struct verbs *v, const struct verbs_con
 
 	memcpy(d.job, v->job, sizeof(d.job));
 	if (c) {
-		d.credit = (uint16_t)c->granted;
-		d.credit_max = (uint16_t)(c->device->srq ? v->slots : c->granted);
+		d.credit = (uint16_t)c->quota;
+		d.credit_max = (uint16_t)(c->device->srq ? v->slots : c->quota);
 		d.reads = c->device->reads_in;
 	}
 	return d;
@@ -76,7 +76,7 @@ struct verbs_conn *handshake_accept(struct verbs_peer *p)
 
 static void handshake_maybe_up(struct verbs_conn *c)
 {
-	if (!connection_in(c, PEER_ACCEPTING) || !c->established || !c->greeted)
+	if (!connection_in(c, PEER_ACCEPTING) || !c->established || !c->hello_received)
 		return;
 	peer_set_state(c->peer, PEER_UP);
 	post_own(c, OWN_HELLO, false); /* ends the connecting side's HELLOs */
@@ -84,7 +84,7 @@ static void handshake_maybe_up(struct verbs_conn *c)
 
 void handshake_first_packet(struct verbs_conn *c)
 {
-	c->greeted = true;
+	c->hello_received = true;
 	handshake_maybe_up(c);
 }
 
@@ -108,7 +108,7 @@ void handshake_on_timer(void *verbs)
 	for (uint32_t i = 0; i < v->conn_count; i++) {
 		struct verbs_conn *c = v->conns[i];
 
-		if (!c || !c->caller || c->greeted || !connection_in(c, PEER_UP) || c->hellos >= POST_HELLOS)
+		if (!c || !c->active || c->hello_received || !connection_in(c, PEER_UP) || c->hellos >= POST_HELLOS)
 			continue;
 		/* where credit is short the late ones count most */
 		if (c->credit > POST_HELLOS - c->hellos)
@@ -126,14 +126,14 @@ void handshake_established(struct verbs_conn *c, const struct private_data *d, b
 	struct verbs_peer *p = c->peer;
 
 	c->established = true;
-	if (!c->caller) {
+	if (!c->active) {
 		handshake_maybe_up(c);
 		return;
 	}
 	if (p->state != PEER_CONNECTING)
 		return;
 	if (!readable || memcmp(d->job, c->verbs->job, sizeof(d->job)) != 0 || d->rank != (uint32_t)p->rank ||
-	    !connection_take_grant(c, d)) {
+	    !connection_take_credit(c, d)) {
 		peer_end(p, -EPROTO, "what answers at the address of rank %d is not of this job", p->rank);
 		return;
 	}

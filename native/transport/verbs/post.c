@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 /* Kept back from packets of the core, so that credit can always be returned: one slot, one credit. */
-#define POST_KEPT 1u
+#define POST_RESERVED 1u
 
 /* Sequence numbers wrap. */
 static uint32_t post_outstanding(const struct verbs_conn *c)
@@ -15,17 +15,17 @@ static uint32_t post_outstanding(const struct verbs_conn *c)
 	return c->tx_head - c->tx_done;
 }
 
-static bool post_has_room(const struct verbs_conn *c, uint32_t kept)
+static bool post_has_room(const struct verbs_conn *c, uint32_t reserved)
 {
-	return c->credit > kept && post_outstanding(c) + kept < c->tx_count;
+	return c->credit > reserved && post_outstanding(c) + reserved < c->tx_count;
 }
 
 /* The connecting side over iWARP keeps back what it repeats HELLO with until it is answered: its first burst may be the very data that
  * soft-iWARP overlooks (handshake.h). */
-static uint32_t post_kept(const struct verbs_conn *c)
+static uint32_t post_reserved(const struct verbs_conn *c)
 {
-	if (!c->caller || c->greeted || !c->device->iwarp)
-		return POST_KEPT;
+	if (!c->active || c->hello_received || !c->device->iwarp)
+		return POST_RESERVED;
 	return c->credit_first / 2 < POST_HELLOS ? c->credit_first / 2 : POST_HELLOS;
 }
 
@@ -54,9 +54,9 @@ static void post_packet(struct verbs_conn *c, struct wire_hdr *hdr, uint32_t lke
 			   *bad;
 	int err;
 
-	hdr->stamp = (uint16_t)(c->owed < UINT16_MAX ? c->owed : UINT16_MAX);
+	hdr->stamp = (uint16_t)(c->unreturned < UINT16_MAX ? c->unreturned : UINT16_MAX);
 	c->credit--;
-	if (signal || ++c->unsignalled >= c->tx_count / 4 || c->credit <= POST_KEPT) {
+	if (signal || ++c->unsignalled >= c->tx_count / 4 || c->credit <= POST_RESERVED) {
 		wr.send_flags |= IBV_SEND_SIGNALED;
 		c->unsignalled = 0;
 	}
@@ -74,7 +74,7 @@ static void post_packet(struct verbs_conn *c, struct wire_hdr *hdr, uint32_t lke
 		return;
 	}
 	c->piece[c->tx_head % c->tx_count] = piece;
-	c->owed -= hdr->stamp;
+	c->unreturned -= hdr->stamp;
 	c->tx_head++;
 	p->packets_out++;
 }
@@ -95,7 +95,7 @@ static bool post_take_piece(struct verbs_conn *c)
 
 int post_reserve(struct verbs_conn *c, size_t len, struct transport_slot *slot)
 {
-	if (c->behind_waits || !post_has_room(c, post_kept(c)) || (len > 0 && !post_take_piece(c))) {
+	if (c->behind_waits || !post_has_room(c, post_reserved(c)) || (len > 0 && !post_take_piece(c))) {
 		c->peer->full_count++;
 		return -EAGAIN;
 	}
@@ -123,7 +123,7 @@ bool post_own(struct verbs_conn *c, enum own_packet id, bool last)
 {
 	struct wire_hdr *hdr;
 
-	if (c->peer->state != PEER_UP || !post_has_room(c, last ? 0 : POST_KEPT))
+	if (c->peer->state != PEER_UP || !post_has_room(c, last ? 0 : POST_RESERVED))
 		return false;
 	hdr = post_header(c);
 	*hdr = (struct wire_hdr){.kind = WIRE_NONE, .ctl = {.id = id}};
@@ -135,7 +135,7 @@ bool post_behind(struct verbs_conn *c, const struct wire_hdr *hdr)
 {
 	struct wire_hdr *slot;
 
-	if (!post_has_room(c, post_kept(c)))
+	if (!post_has_room(c, post_reserved(c)))
 		return false;
 	slot = post_header(c);
 	*slot = *hdr;
@@ -143,39 +143,39 @@ bool post_behind(struct verbs_conn *c, const struct wire_hdr *hdr)
 	return true;
 }
 
-/* The other side has used half of what it was granted since credit last went out: it may have more, out of the shared pool.
- * Where that is scarce, what is above the first grant is withdrawn by half. */
-static void post_adjust_grant(struct verbs_conn *c)
+/* The other side has used half of its quota since credit last went out: it gets more, out of the shared pool.
+ * Where that is scarce, half of what exceeds the first quota is withdrawn. */
+static void post_adjust_quota(struct verbs_conn *c)
 {
 	struct verbs_device *d = c->device;
-	uint32_t slots = c->verbs->slots, first = c->verbs->first_credit, more = c->granted, less;
+	uint32_t slots = c->verbs->slots, first = c->verbs->first_credit, more = c->quota, less;
 
-	if (!d->srq || c->granted == 0)
+	if (!d->srq || c->quota == 0)
 		return;
-	if (more > slots - c->granted)
-		more = slots - c->granted;
+	if (more > slots - c->quota)
+		more = slots - c->quota;
 	more = more > 0 ? device_promise(d, more) : 0;
-	c->granted += more;
-	c->owed += more;
-	if (more > 0 || !d->scarce || c->granted < 2 * first)
+	c->quota += more;
+	c->unreturned += more;
+	if (more > 0 || !d->scarce || c->quota < 2 * first)
 		return;
-	less = c->owed < c->granted - first ? c->owed / 2 : (c->granted - first) / 2;
-	c->granted -= less;
-	c->owed -= less;
+	less = c->unreturned < c->quota - first ? c->unreturned / 2 : (c->quota - first) / 2;
+	c->quota -= less;
+	c->unreturned -= less;
 	d->promised -= less;
 }
 
-void post_owe(struct verbs_conn *c)
+void post_consumed(struct verbs_conn *c)
 {
-	c->owed++;
-	if (c->owed * 2 == c->granted || c->owed * 2 == c->granted + 1)
-		post_adjust_grant(c);
+	c->unreturned++;
+	if (c->unreturned * 2 == c->quota || c->unreturned * 2 == c->quota + 1)
+		post_adjust_quota(c);
 	post_credit(c);
 }
 
 void post_credit(struct verbs_conn *c)
 {
-	if (c->owed == 0 || c->owed * 2 < c->granted || c->peer->state != PEER_UP)
+	if (c->unreturned == 0 || c->unreturned * 2 < c->quota || c->peer->state != PEER_UP)
 		return;
 	if (post_own(c, OWN_CREDIT, true))
 		c->peer->credit_packets++;

@@ -24,7 +24,7 @@ bool post_own(struct verbs_conn *c, enum own_packet id, bool last);
 bool post_behind(struct verbs_conn *c, const struct wire_hdr *hdr);
 /* A receive is posted again, for the other side to use: its credit returns with the next packet, or with one of its own if
  * half of all has gathered. */
-void post_owe(struct verbs_conn *c);
+void post_consumed(struct verbs_conn *c);
 /* Sends that packet if it is due and there is room now. */
 void post_credit(struct verbs_conn *c);
 /* All packets before this one are done. */

@@ -8,7 +8,7 @@
 struct ibv_qp *qp_make(struct verbs_conn *c, struct ibv_qp_init_attr *attr);
 /* Fills in c->here. 0 or -errno with text. */
 int qp_describe(struct verbs_conn *c);
-/* Connects the queue pair to the other; after connection_take_grant(). 0 or -errno with text. */
+/* Connects the queue pair to the other; after connection_take_credit(). 0 or -errno with text. */
 int qp_connect(struct verbs_conn *c, const struct qp_address *there);
 
 #endif

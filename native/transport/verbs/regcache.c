@@ -10,7 +10,7 @@
 
 #define REGCACHE_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
-/* --- what is kept --- */
+/* --- registered ranges --- */
 
 /* The number of ranges that begin at or before addr. */
 static uint32_t ranges_upto(const struct regcache_ranges *r, const void *addr)
@@ -59,20 +59,20 @@ static int ranges_admit(const struct regcache_ranges *r, size_t bytes)
 		return error_set(-EFBIG, "a buffer of %zu bytes is more than verbs_cache_bytes (%llu) and verbs_cache_entries (%u) allow", bytes,
 				 (unsigned long long)r->bytes_max, r->count_max);
 	if (r->count >= r->count_max || bytes > r->bytes_max - r->bytes)
-		return error_set(-ENOSPC, "%u buffers of %llu bytes are kept registered, and one of %zu more would be too many: "
+		return error_set(-ENOSPC, "%u buffers of %llu bytes are registered, and one of %zu more would be too many: "
 				 "release some, or raise verbs_cache_entries or verbs_cache_bytes", r->count,
 				 (unsigned long long)r->bytes, bytes);
 	return 0;
 }
 
-int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes)
+int regcache_range_add(struct regcache_ranges *r, void *base, size_t bytes)
 {
 	struct regcache_range *known = ranges_find(r, base, bytes);
 	uint32_t at;
 	int rc;
 
 	if (known) {
-		known->holds++;
+		known->users++;
 		return 1;
 	}
 	rc = ranges_admit(r, bytes);
@@ -82,19 +82,19 @@ int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes)
 		return -ENOMEM;
 	at = ranges_upto(r, base);
 	memmove(r->range + at + 1, r->range + at, (r->count - at) * sizeof(*r->range));
-	r->range[at] = (struct regcache_range){.base = base, .bytes = bytes, .holds = 1};
+	r->range[at] = (struct regcache_range){.base = base, .bytes = bytes, .users = 1};
 	r->count++;
 	r->bytes += bytes;
 	return 1;
 }
 
-int regcache_unkeep(struct regcache_ranges *r, const void *base, size_t bytes)
+int regcache_range_remove(struct regcache_ranges *r, const void *base, size_t bytes)
 {
 	struct regcache_range *known = ranges_find(r, base, bytes);
 
 	if (!known)
 		return error_set(-EINVAL, "no buffer of %zu bytes is registered at %p", bytes, base);
-	if (--known->holds > 0)
+	if (--known->users > 0)
 		return 0;
 	r->count--;
 	r->bytes -= bytes;
@@ -178,7 +178,7 @@ static bool regcache_evict(struct regcache *c)
 /* The last use of a READY entry has ended. */
 static void entry_unused(struct regcache *c, struct regcache_entry *e)
 {
-	if (!e->kept) {
+	if (!e->persistent) {
 		entry_end(c, e);
 		return;
 	}
@@ -187,13 +187,13 @@ static void entry_unused(struct regcache *c, struct regcache_entry *e)
 		regcache_evict(c);
 }
 
-static struct regcache_entry *regcache_add(struct regcache *c, char *addr, size_t len, int access, bool kept)
+static struct regcache_entry *regcache_add(struct regcache *c, char *addr, size_t len, int access, bool persistent)
 {
 	struct regcache_entry *e = malloc(sizeof(*e)), **bucket = regcache_bucket(c, addr), **at;
 
 	if (!e)
 		return NULL;
-	*e = (struct regcache_entry){.next = *bucket, .addr = addr, .len = len, .access = access, .kept = kept};
+	*e = (struct regcache_entry){.next = *bucket, .addr = addr, .len = len, .access = access, .persistent = persistent};
 	*bucket = e;
 	for (at = &c->todo; *at; at = &(*at)->queued)
 		;
@@ -202,14 +202,14 @@ static struct regcache_entry *regcache_add(struct regcache *c, char *addr, size_
 	return e;
 }
 
-/* An entry at this address that covers the memory and allows the access.  What is not kept must be the very same memory: of a
+/* An entry at this address that covers the memory and allows the access.  Outside of registered ranges it must be the very same memory: of a
  * longer entry only the part that messages use is certain to be mapped still. */
 static struct regcache_entry *regcache_find(struct regcache *c, const char *at, const char *addr, size_t len, int access)
 {
 	for (struct regcache_entry *e = *regcache_bucket(c, at); e; e = e->next) {
 		if (e->lost || e->addr != at || (e->access & access) != access)
 			continue;
-		if (e->kept ? (size_t)(addr - at) + len > e->len : addr != at || len != e->len)
+		if (e->persistent ? (size_t)(addr - at) + len > e->len : addr != at || len != e->len)
 			continue;
 		if (e->uses == 0 && e->state == REGCACHE_READY)
 			idle_remove(c, e);
@@ -280,7 +280,7 @@ void regcache_unuse(struct regcache *c, struct regcache_use *use)
 		todo_remove(c, e);
 		bucket_remove(c, e);
 		free(e);
-	} /* BUSY: whoever registers it finds it unused */
+	} /* BUSY: the thread that registers it finds it unused */
 }
 
 bool regcache_revoke(struct regcache *c, struct regcache_use *use)
@@ -292,7 +292,7 @@ bool regcache_revoke(struct regcache *c, struct regcache_use *use)
 		return false;
 	}
 	e->lost = true;
-	e->kept = false;
+	e->persistent = false;
 	use->revoked = true;
 	use->next = e->waiting;
 	e->waiting = use;
@@ -308,10 +308,10 @@ void regcache_drop(struct regcache *c, const void *base, size_t bytes)
 
 		for (struct regcache_entry *e = c->bucket[i]; e; e = next) {
 			next = e->next;
-			if (!e->kept || (uintptr_t)e->addr >= (uintptr_t)base + bytes ||
+			if (!e->persistent || (uintptr_t)e->addr >= (uintptr_t)base + bytes ||
 			    (uintptr_t)e->addr + e->len <= (uintptr_t)base || regcache_range_of(c->ranges, e->addr, e->len))
 				continue; /* elsewhere, or another range stands for it */
-			e->kept = false;
+			e->persistent = false;
 			e->lost = true;
 			if (e->uses > 0 || e->state != REGCACHE_READY)
 				continue;
@@ -344,7 +344,7 @@ static void deregister_next(struct regcache *c)
 	free(e);
 }
 
-/* A use of what cannot be registered: of a kept range it takes its own part instead. */
+/* A use of what cannot be registered: of a registered range it takes its own part instead. */
 static void use_refused(struct regcache *c, struct regcache_use *use, bool whole, int err)
 {
 	int rc = -err;
@@ -360,7 +360,7 @@ static void use_refused(struct regcache *c, struct regcache_use *use, bool whole
 
 static void entry_refused(struct regcache *c, struct regcache_entry *e, int err)
 {
-	struct regcache_range *k = e->kept ? regcache_range_of(c->ranges, e->addr, e->len) : NULL;
+	struct regcache_range *k = e->persistent ? regcache_range_of(c->ranges, e->addr, e->len) : NULL;
 	bool whole = k && !k->partial && e->access == REGCACHE_ALL;
 	struct regcache_use *use = e->waiting, *next;
 

@@ -5,17 +5,17 @@
  * regcache: registrations of user memory on one device.
  *
  * A registration is valid as long as its pages stay mapped, and nothing reports that a user unmaps memory.  So a
- * registration outlives its messages only within a *kept* range (ibvx_buffer_register), for which a reference to a Java buffer
+ * registration outlives its messages only within a *registered range* (ibvx_buffer_register), for which a reference to a Java buffer
  * or the promise of a C caller stands.  Every other one lives from the first use of exactly this memory to the last: meanwhile
  * the messages oblige the user to keep the memory.
  *
- * A kept range is registered as a whole, once, with every kind of access; where that is refused (read-only
- * memory, or more than may be registered) each message registers its own part.  Registrations of kept ranges without uses are
+ * A registered range is registered as a whole, once, with every kind of access; where that is refused (read-only
+ * memory, or more than may be registered) each message registers its own part.  Registrations of registered ranges without uses are
  * dropped, the least recently used first, when there are too many of them, when they hold too many bytes, and when the
- * system refuses another one; all those of a range are dropped when it is no longer kept.
+ * system refuses another one; all those of a range are dropped when it is released.
  *
- *   QUEUED --regcache_work()--> BUSY --registered--> READY --last use ends--> idle (kept) or ENDING (deregistered by
- *   regcache_work(), freed).  QUEUED, without uses --> freed.  BUSY --refused--> its uses are told, freed.
+ *   QUEUED --regcache_work()--> BUSY --registered--> READY --last use ends--> idle (in a registered range) or ENDING (deregistered by
+ *   regcache_work(), freed).  QUEUED, without uses --> freed.  BUSY --refused--> its uses are notified, freed.
  *
  * The adapter is called in regcache_work() and regcache_drain() alone, with the lock released (work.h).  The caller of every
  * function holds the core's lock.
@@ -33,7 +33,7 @@
 struct regcache_range {
 	char *base;
 	size_t bytes;
-	uint32_t holds;          /* how often it was kept */
+	uint32_t users;          /* how often it was registered */
 	bool partial;            /* as a whole it cannot be registered */
 };
 
@@ -45,10 +45,10 @@ struct regcache_ranges {
 	uint64_t bytes_max;
 };
 
-/* Keeps a range. 1; -ENOSPC: too much is kept; -EFBIG: more than may ever be; -ENOMEM; with text. */
-int regcache_keep(struct regcache_ranges *r, void *base, size_t bytes);
-/* Exactly this range is kept once less. 1: no longer at all; 0: still; -EINVAL: it was not kept (text). */
-int regcache_unkeep(struct regcache_ranges *r, const void *base, size_t bytes);
+/* Adds a range. 1; -ENOSPC: too many; -EFBIG: more than may ever be; -ENOMEM; with text. */
+int regcache_range_add(struct regcache_ranges *r, void *base, size_t bytes);
+/* Releases exactly this range once. 1: for the last time; 0: not; -EINVAL: it was not registered (text). */
+int regcache_range_remove(struct regcache_ranges *r, const void *base, size_t bytes);
 /* The range that holds all of this memory, or NULL. */
 struct regcache_range *regcache_range_of(const struct regcache_ranges *r, const void *addr, size_t len);
 
@@ -64,7 +64,7 @@ struct regcache_entry {
 	size_t len;
 	int access;
 	uint32_t uses;
-	bool kept;
+	bool persistent;
 	bool lost;             /* not to be shared any more */
 	struct ibv_mr *mr;     /* READY */
 };
@@ -102,13 +102,13 @@ struct regcache {
 /* Registers the memory or shares a registration that covers it. 0: use->entry->mr is there; -EINPROGRESS: use->ready() follows;
  * -ENOMEM with text. */
 int regcache_use(struct regcache *c, struct regcache_use *use, void *addr, size_t len, int access);
-/* The use has ended; of use->entry only.  The last use of what is not kept has it deregistered, later. */
+/* The use has ended; of use->entry only.  The last use outside of a registered range has it deregistered, later. */
 void regcache_unuse(struct regcache *c, struct regcache_use *use);
 /* The adapter must not reach the memory through this use's registration any more: no new use shares it, and it is deregistered
- * as soon as its other uses have ended or are revoked, kept or not.  True: use->ready(-ECANCELED) follows then (unless
+ * as soon as its other uses have ended or are revoked, in a registered range or not.  True: use->ready(-ECANCELED) follows then (unless
  * regcache_unuse() comes first); false: nothing is registered. */
 bool regcache_revoke(struct regcache *c, struct regcache_use *use);
-/* The range is no longer kept: registrations without uses are queued for their end, the others end with their last use. */
+/* The range was released: registrations without uses are queued for their end, the others end with their last use. */
 void regcache_drop(struct regcache *c, const void *base, size_t bytes);
 /* Makes one call of the adapter that is due, on the monitor thread.  False: none is. */
 bool regcache_work(struct regcache *c);

@@ -50,7 +50,7 @@ void verbs_counters(const struct transport *t, int peer,
 	add(arg, "verbs_registrations_evicted", evicted);
 	add(arg, "verbs_registrations_refused", refused);
 	add(arg, "verbs_registered_peak", peak);
-	add(arg, "verbs_buffers_kept", v->ranges.count);
+	add(arg, "verbs_buffers_registered", v->ranges.count);
 }
 
 /* What the settings come to on this machine, and why. */
@@ -60,8 +60,8 @@ static void verbs_describe_choices(const struct settings *settings, const char *
 					     "the sender writes"};
 	bool tcp = settings_int(settings, SETTING_VERBS_CONNECT) == 2;
 
-	snprintf(out, size, "  connections: %s%s\n  long messages: %s\n  buffers kept registered: %lld, %s bytes\n",
-		 tcp	 ? "by TCP wire-up, as verbs_connect says"
+	snprintf(out, size, "  connections: %s%s\n  long messages: %s\n  registered buffers: %lld, %s bytes\n",
+		 tcp	 ? "by TCP wire-up, set by verbs_connect"
 		 : no_cm ? "by TCP wire-up, because: "
 			 : "by RDMA CM",
 		 !tcp && no_cm ? no_cm : "", movers[settings_int(settings, SETTING_VERBS_RENDEZVOUS)],

@@ -77,7 +77,7 @@ static void rkey_end(struct verbs *v, struct verbs_rkey *k)
 		rkey_free(v, k);
 }
 
-/* May this memory be moved by RDMA, as the setting has it? */
+/* May this memory be transferred by RDMA, as the setting has it? */
 static bool rma_wanted(const struct verbs *v, enum transport_access access, size_t bytes)
 {
 	if ((v->rendezvous == VERBS_RENDEZVOUS_READ && access != TRANSPORT_GET) ||

@@ -14,7 +14,7 @@ struct verbs_op {
 	struct verbs_op *next, *next_event; /* next: in the connection's queue, while something is left to post */
 	struct verbs_conn *conn; /* NULL: freed */
 	struct verbs_peer *peer;
-	enum rma_direction way;
+	enum rma_direction direction;
 	uint32_t index;          /* in verbs.ops */
 	uint64_t cookie;
 	bool queued, event, cancelled, unreachable, announce; /* as for a remote key */
@@ -64,7 +64,7 @@ static void op_ready(struct regcache_use *use, int err)
 
 static void op_queue(struct verbs_op *o)
 {
-	struct rma_queue *q = &o->conn->queue[o->way];
+	struct rma_queue *q = &o->conn->queue[o->direction];
 
 	*q->tail = o;
 	q->tail = &o->next;
@@ -73,7 +73,7 @@ static void op_queue(struct verbs_op *o)
 
 static void op_unqueue(struct verbs_op *o)
 {
-	struct rma_queue *q = o->conn ? &o->conn->queue[o->way] : NULL;
+	struct rma_queue *q = o->conn ? &o->conn->queue[o->direction] : NULL;
 
 	for (struct verbs_op **at = q ? &q->head : NULL; o->queued && *at; at = &(*at)->next) {
 		if (*at != o)
@@ -104,7 +104,7 @@ static int op_post(struct verbs_conn *c, struct verbs_op *o)
 	struct ibv_send_wr wr = {.wr_id = verbs_work_id(VERBS_WORK_RMA, c->number, o->index),
 				 .sg_list = &sge,
 				 .num_sge = 1,
-				 .opcode = o->way == RMA_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+				 .opcode = o->direction == RMA_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 				 .send_flags = IBV_SEND_SIGNALED,
 				 .wr.rdma = {.remote_addr = o->seg[o->piece].remote + o->at, .rkey = o->seg[o->piece].rkey}},
 			   *bad;
@@ -116,24 +116,24 @@ static int op_post(struct verbs_conn *c, struct verbs_op *o)
 	}
 	o->at += n;
 	o->under_way++;
-	c->queue[o->way].under_way++;
-	c->peer->ops[o->way]++;
-	c->peer->op_bytes[o->way] += n;
+	c->queue[o->direction].under_way++;
+	c->peer->ops[o->direction]++;
+	c->peer->op_bytes[o->direction] += n;
 	return 0;
 }
 
-/* The core is told. */
+/* Reports the end to the core. */
 static void op_finish(struct verbs *v, struct verbs_op *o, int err)
 {
 	const struct transport_sink *sink = &v->env.sink;
 	struct verbs_peer *p = o->peer;
-	enum rma_direction way = o->way;
+	enum rma_direction direction = o->direction;
 	uint64_t cookie = o->cookie;
 
 	op_free(v, o);
 	if (p->state == PEER_DOWN)
 		return;
-	(way == RMA_READ ? sink->on_get : sink->on_put)(sink->core, p->rank, cookie, err);
+	(direction == RMA_READ ? sink->on_get : sink->on_put)(sink->core, p->rank, cookie, err);
 }
 
 /* The next step of the first operation in the queue. False: it has to wait. */
@@ -143,7 +143,7 @@ static bool op_step(struct verbs_conn *c, struct rma_queue *q)
 
 	if (!op_all_posted(o))
 		return q->under_way < q->max && op_post(c, o) == 0;
-	c->behind_waits = o->way == RMA_WRITE && !post_behind(c, &o->behind);
+	c->behind_waits = o->direction == RMA_WRITE && !post_behind(c, &o->behind);
 	if (c->behind_waits || c->peer->state != PEER_UP)
 		return false;
 	op_unqueue(o);
@@ -154,9 +154,9 @@ static bool op_step(struct verbs_conn *c, struct rma_queue *q)
 
 void rma_progress(struct verbs_conn *c)
 {
-	for (int way = 0; way < RMA_DIRECTIONS; way++) {
+	for (int direction = 0; direction < RMA_DIRECTIONS; direction++) {
 		/* an upcall may end the peer */
-		while (connection_in(c, PEER_UP) && c->queue[way].head && op_step(c, &c->queue[way]))
+		while (connection_in(c, PEER_UP) && c->queue[direction].head && op_step(c, &c->queue[direction]))
 			;
 	}
 }
@@ -189,15 +189,15 @@ static int op_number(struct verbs *v, struct verbs_op *o)
 	return 0;
 }
 
-static int op_access(const struct verbs_device *d, enum rma_direction way)
+static int op_access(const struct verbs_device *d, enum rma_direction direction)
 {
-	if (way == RMA_WRITE)
+	if (direction == RMA_WRITE)
 		return 0;
 	/* iWARP: the answer of a read is a write of the other side */
 	return IBV_ACCESS_LOCAL_WRITE | (d->iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
-static struct verbs_op *op_new(struct verbs_peer *p, enum rma_direction way, const struct transport_rma *rma,
+static struct verbs_op *op_new(struct verbs_peer *p, enum rma_direction direction, const struct transport_rma *rma,
 			       const struct wire_hdr *behind)
 {
 	struct verbs_op *o = calloc(1, sizeof(*o));
@@ -210,7 +210,7 @@ static struct verbs_op *op_new(struct verbs_peer *p, enum rma_direction way, con
 	memcpy(&desc, rma->desc, sizeof(desc));
 	o->conn = p->conn;
 	o->peer = p;
-	o->way = way;
+	o->direction = direction;
 	o->cookie = rma->cookie;
 	if (behind)
 		o->behind = *behind;
@@ -223,7 +223,7 @@ static struct verbs_op *op_new(struct verbs_peer *p, enum rma_direction way, con
 	return o;
 }
 
-static int op_start(struct verbs *v, int peer, enum rma_direction way, const struct transport_rma *rma,
+static int op_start(struct verbs *v, int peer, enum rma_direction direction, const struct transport_rma *rma,
 		    const struct wire_hdr *behind)
 {
 	struct verbs_peer *p = &v->peers[peer];
@@ -234,12 +234,12 @@ static int op_start(struct verbs *v, int peer, enum rma_direction way, const str
 
 	if (rma->desc_bytes != sizeof(struct rma_desc))
 		return error_set(-EPROTO, "a descriptor of %zu bytes from rank %d", rma->desc_bytes, peer);
-	if (p->state != PEER_UP || p->conn->queue[way].max == 0)
+	if (p->state != PEER_UP || p->conn->queue[direction].max == 0)
 		return error_set(-ENOSYS, "no RDMA from and to rank %d", peer);
-	o = op_new(p, way, rma, behind);
+	o = op_new(p, direction, rma, behind);
 	if (!o)
 		return error_set(-ENOMEM, "no memory for an RDMA operation");
-	rc = memory_register(&o->memory, &p->conn->device->regs, base, len, op_access(p->conn->device, way), op_ready, o);
+	rc = memory_register(&o->memory, &p->conn->device->regs, base, len, op_access(p->conn->device, direction), op_ready, o);
 	if (rc == 0) {
 		op_queue(o);
 		rma_progress(p->conn);
@@ -285,7 +285,7 @@ void rma_on_completion(struct verbs_conn *c, uint32_t index, bool ok)
 
 	if (!o || o->conn != c || !o->under_way)
 		return;
-	c->queue[o->way].under_way--;
+	c->queue[o->direction].under_way--;
 	o->under_way--;
 	if (o->cancelled && !o->under_way)
 		op_end(o);

@@ -4,7 +4,7 @@
 /* route: our addresses behind which an RDMA device stands, and which of a peer's we can reach. */
 #include "transport/verbs/connection.h"
 
-/* What a rank tells the others at the start. */
+/* What a rank publishes at the start. */
 struct route_entry {
 	uint8_t ip[16];      /* IPv4: the first four bytes */
 	uint16_t port;       /* network byte order; RDMA CM's port space, or TCP's */

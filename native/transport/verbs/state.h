@@ -39,7 +39,7 @@ struct verbs_op;
 struct verbs_rkey;
 struct wireup_listener;
 
-/* Who moves long messages, as the setting has it. */
+/* Which side transfers long messages, as the setting has it. */
 enum verbs_rendezvous { VERBS_RENDEZVOUS_AUTO, VERBS_RENDEZVOUS_READ, VERBS_RENDEZVOUS_WRITE };
 
 /* How an address is connected to; both sides use the same method. */
@@ -60,7 +60,7 @@ struct verbs_local {
 struct verbs_connector {
 	/* Starts to connect to a peer in state RESOLVING. 0 or -errno with text. */
 	int (*start)(struct verbs_peer *p);
-	/* Tells the other side that the connection has ended.  Lock released. */
+	/* Notifies the other side that the connection has ended.  Lock released. */
 	void (*disconnect)(struct verbs_conn *c);
 	/* Frees what the method holds, and the queue pair before it.  Lock released. */
 	void (*close)(struct verbs_conn *c);
@@ -76,7 +76,7 @@ struct verbs {
 	uint8_t job[16];
 	uint32_t slot_bytes;         /* of a packet buffer */
 	uint32_t slots;              /* packets that one side of a connection has under way at most */
-	uint32_t first_credit;       /* receives that a new connection is granted */
+	uint32_t first_credit;       /* quota of a new connection */
 	uint64_t buffer_bytes;       /* registered for packets on one device, at most */
 	size_t register_max;         /* bytes of messages registered at a time; 0: no limit */
 	bool warned_memory;

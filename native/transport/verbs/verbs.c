@@ -20,7 +20,7 @@
 #include "transport/verbs/wireup.h"
 
 #define VERBS_SLOT_MIN 512u
-/* Receives that a new connection is granted, if that fits the memory for it, and the fewest with which credit can flow back. */
+/* Quota of a new connection (receives), if that fits the memory for it, and the fewest with which credit can flow back. */
 #define VERBS_FIRST_CREDIT 8u
 #define VERBS_LEAST_CREDIT 4u
 
@@ -56,7 +56,7 @@ static void verbs_limit_memory(struct verbs *v)
 		v->buffer_bytes = v->register_max;
 }
 
-/* Buffers for connections to all peers fit into the memory for packets: half of it holds the receives that each is granted at
+/* Buffers for connections to all peers fit into the memory for packets: half of it holds the receives that each gets at
  * first.  Without a shared receive queue each connection has all its receives from the start. */
 static void verbs_fit_buffers(struct verbs *v)
 {
@@ -336,7 +336,7 @@ static int verbs_reserve(struct transport *t, int peer, size_t len, struct trans
 	case PEER_CONNECTING:
 	case PEER_AWAITING:
 	case PEER_ACCEPTING:
-	case PEER_ENDING: /* a later poll tells */
+	case PEER_ENDING: /* a later poll reports it */
 		return -EAGAIN;
 	case PEER_DOWN:
 	case PEER_STATE_COUNT:
@@ -401,13 +401,13 @@ static int verbs_buffer_register(struct transport *t, void *base, size_t bytes)
 {
 	struct verbs *v = verbs_of(t);
 
-	return v->local_count > 0 ? regcache_keep(&v->ranges, base, bytes) : 0;
+	return v->local_count > 0 ? regcache_range_add(&v->ranges, base, bytes) : 0;
 }
 
 static int verbs_buffer_release(struct transport *t, const void *base, size_t bytes)
 {
 	struct verbs *v = verbs_of(t);
-	int rc = regcache_unkeep(&v->ranges, base, bytes);
+	int rc = regcache_range_remove(&v->ranges, base, bytes);
 
 	for (struct verbs_device *d = atomic_load(&v->devices); rc > 0 && d; d = atomic_load(&d->next)) {
 		regcache_drop(&d->regs, base, bytes);

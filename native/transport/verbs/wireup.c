@@ -163,8 +163,8 @@ static int wireup_accepted(struct wireup *x)
 	if (!proof_holds(&x->proof, PROOF_LISTENER, x->in.proof))
 		return error_set(-EACCES, "it does not know the job secret");
 	/* before the queue pair learns how many reads it may have under way */
-	if (!connection_take_grant(c, &x->in.data))
-		return error_set(-EPROTO, "it grants no receives");
+	if (!connection_take_credit(c, &x->in.data))
+		return error_set(-EPROTO, "it gives no credit");
 	rc = wireup_join(c, &x->in.qp);
 	if (rc == 0)
 		handshake_established(c, &x->in.data, true);
@@ -231,8 +231,8 @@ static int wireup_answer(struct wireup *x)
 
 	if (rc == 0)
 		rc = wireup_describe(c);
-	if (rc == 0 && !connection_take_grant(c, &x->in.data))
-		rc = error_set(-EPROTO, "it grants no receives");
+	if (rc == 0 && !connection_take_credit(c, &x->in.data))
+		rc = error_set(-EPROTO, "it gives no credit");
 	if (rc == 0)
 		rc = wireup_join(c, &x->in.qp);
 	if (rc < 0 || !connection_in(c, PEER_ACCEPTING))

@@ -2,7 +2,7 @@
 #ifndef IBVX_TRANSPORT_VERBS_WIREUP_H
 #define IBVX_TRANSPORT_VERBS_WIREUP_H
 /*
- * wireup: connections made by an exchange over TCP, where RDMA CM cannot be used.  The socket stays open as long as the connection:
+ * wireup: connections made by a wire-up over TCP, where RDMA CM cannot be used.  The socket stays open as long as the connection:
  * its end is the connection's end.  PROTOCOL.md section 9 draws the frames.
  */
 #include "transport/verbs/handshake.h"

@@ -13,7 +13,7 @@ guest/     what runs inside: boot (from the initramfs), node (on the host's root
 
 
 class RigError(Exception):
-    """The run could not be done; the text says why and what to do.  unavailable: not on this machine."""
+    """The run could not be done; the text names why and what to do.  unavailable: not on this machine."""
 
     def __init__(self, text, unavailable=False):
         super().__init__(text)

@@ -68,8 +68,8 @@ def recipe_name():
     return "kernel-" + hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def kernel(folder, want_siw, say, refresh=False):
-    """The cached kernel, made first if need be.  say(text) tells the user about what takes time."""
+def kernel(folder, want_siw, report, refresh=False):
+    """The cached kernel, made first if need be.  report(text) informs the user of what takes time."""
     with locked(folder):
         home = os.path.join(folder, recipe_name())
         if refresh:
@@ -77,14 +77,14 @@ def kernel(folder, want_siw, say, refresh=False):
         if not os.path.exists(os.path.join(home, "facts.json")):
             shutil.rmtree(home, ignore_errors=True)
             with work_folder(folder) as work:
-                make_kernel(work, os.path.join(work, "new"), say)
+                make_kernel(work, os.path.join(work, "new"), report)
                 os.rename(os.path.join(work, "new"), home)
         with open(os.path.join(home, "facts.json"), encoding="utf-8") as f:
             found = Kernel(home, json.load(f))
         if want_siw and not os.path.exists(found.siw):
             packages.require(packages.SIW_COMMANDS, "building siw (--no-siw does without it)")
             with work_folder(folder) as work:
-                built = build_siw(work, found, say)
+                built = build_siw(work, found, report)
                 os.rename(built, found.siw)
         return found.with_siw(want_siw)
 
@@ -98,7 +98,7 @@ def work_folder(folder):
         shutil.rmtree(work, ignore_errors=True)
 
 
-def make_kernel(work, target, say):
+def make_kernel(work, target, report):
     repository = packages.Repository(os.path.join(work, "apt"))
     meta = repository.require("linux-image-amd64")
     name = re.search(r"linux-image-[0-9][^ ,|]*", meta.get("Depends", ""))
@@ -107,12 +107,12 @@ def make_kernel(work, target, say):
     name = name.group()
     record = repository.require(name)
     version = record["Version"]
-    say("fetching Debian's kernel package %s %s (once, about 70 MB)" % (name, version))
+    report("fetching Debian's kernel package %s %s (once, about 70 MB)" % (name, version))
     tree = os.path.join(work, "tree")
     repository.unpack(["%s=%s" % (name, version)], tree)
     release = name[len("linux-image-"):]
     os.makedirs(os.path.join(target, "modules"))
-    # From Debian 13 on, /lib is a link and packages say /usr/lib.
+    # From Debian 13 on, /lib is a link and packages use /usr/lib.
     for lib in ("lib", "usr/lib"):
         modules = os.path.join(tree, lib, "modules", release)
         if os.path.isdir(modules):
@@ -201,13 +201,13 @@ def unpacked_image(data):
     return inner if inner.startswith(b"\x7fELF") and pvh else None
 
 
-def build_siw(work, found, say):
+def build_siw(work, found, report):
     """Debian's kernel has soft-iWARP switched off; its source package has it."""
     repository = packages.Repository(os.path.join(work, "apt"))
     series = re.match(r"\d+\.\d+", found.release).group()
     common = re.sub(r"-(cloud-)?amd64$", "-common", found.release)
     exact = "=" + found.version
-    say("building siw from Debian's kernel source %s (once, fetches about 150 MB)" % found.version)
+    report("building siw from Debian's kernel source %s (once, fetches about 150 MB)" % found.version)
     tree = os.path.join(work, "tree")
     kbuild = "linux-kbuild-" + found.release if repository.record("linux-kbuild-" + found.release) else "linux-kbuild-" + series
     repository.unpack(["linux-source-" + series + exact, "linux-headers-" + found.release + exact,

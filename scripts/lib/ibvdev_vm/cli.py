@@ -34,7 +34,7 @@ in the guest:
 two nodes:
   --nodes 2 runs the command on node 0 only.  It starts a command on node 1, with its output and
   exit status, by "on-node 1 COMMAND...", and ends a node as a power failure would by "kill-node 1".
-  With --both the same command runs on both, told apart by IBVDEV_TEST_NODE; the exit status is
+  With --both the same command runs on both, distinguished by IBVDEV_TEST_NODE; the exit status is
   that of the first node that has one other than 0.
 
 examples:
@@ -81,7 +81,7 @@ def parser():
                    "\"loss 1%% duplicate 1%% delay 5ms reorder 25%%\" (rxe within one node never reaches the network: "
                    "use --nodes 2)")
     p.add_argument("--memlock", type=int, metavar="KB", help="limit of locked memory, also for root (default: none)")
-    p.add_argument("--user", default="root", metavar="NAME", help="who runs the command in the guest (default: root)")
+    p.add_argument("--user", default="root", metavar="NAME", help="the user that runs the command in the guest (default: root)")
     p.add_argument("--env", type=assignment, action="append", default=[], metavar="NAME=VALUE", help="for the command")
     p.add_argument("--directory", "-C", metavar="DIR", help="working directory of the command (default: this one)")
     p.add_argument("--results", metavar="DIR", help="what the command writes to $IBVDEV_VM_RESULTS is here afterwards")
@@ -95,7 +95,7 @@ def parser():
     p.add_argument("--cache", default=cache.default_folder(), metavar="DIR", help="where kernel and modules are kept (default: %(default)s)")
     p.add_argument("--prepare", action="store_true", help="fill the cache, run nothing")
     p.add_argument("--refresh", action="store_true", help="fetch the newest kernel package again")
-    p.add_argument("--verbose", "-v", action="store_true", help="say where the time goes")
+    p.add_argument("--verbose", "-v", action="store_true", help="print where the time goes")
     return p
 
 
@@ -150,14 +150,14 @@ def check(options):
 
 
 def run(options, work):
-    say = lambda text: print("ibvdev-vm: " + text, file=sys.stderr, flush=True)  # noqa: E731
+    report = lambda text: print("ibvdev-vm: " + text, file=sys.stderr, flush=True)  # noqa: E731
     check(options)
-    kernel = cache.kernel(options.cache, options.siw, say, options.refresh)
+    kernel = cache.kernel(options.cache, options.siw, report, options.refresh)
     accel = options.accel
     if accel == "auto":
         accel = "kvm" if machine.probe_kvm(options.cache, kernel, work) else "tcg"
     if options.verbose:
-        say("kernel %s, %s" % (kernel.version, "KVM" if accel == "kvm" else "emulation"))
+        report("kernel %s, %s" % (kernel.version, "KVM" if accel == "kvm" else "emulation"))
     if options.prepare:
         return 0
     session = Session(options, kernel, accel, work)

@@ -12,7 +12,7 @@ import time
 from . import cache, initramfs, packages
 
 GUEST = os.path.join(os.path.dirname(os.path.realpath(__file__)), "guest")
-CHANNELS = ("tell", "out", "err")  # ports 1, 2, 3 in the guest
+CHANNELS = ("control", "out", "err")  # ports 1, 2, 3 in the guest
 PROBE_SECONDS = 20
 KERNEL_ARGUMENTS = ("console=ttyS0 loglevel=4 panic=-1 nokaslr mitigations=off tsc=reliable no_timer_check "
                     "random.trust_cpu=on nowatchdog rcupdate.rcu_expedited=1 raid=noautodetect")
@@ -78,7 +78,7 @@ class Machine:
             self.process.wait()
 
     def console_tail(self, count=25):
-        """The last lines of the console; of a kernel that crashed, all since it said so (60 at most)."""
+        """The last lines of the console; of a kernel that crashed, all since the crash (60 at most)."""
         try:
             with open(self.console, encoding="utf-8", errors="replace") as f:
                 lines = [line.rstrip() for line in f.read().splitlines() if line.strip()]

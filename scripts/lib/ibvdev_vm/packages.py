@@ -44,8 +44,8 @@ def run(argv, what, **options):
     except OSError as e:
         raise RigError("%s: %s: %s" % (what, argv[0], e.strerror)) from e
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-8:]
-        raise RigError("%s: %s ended with status %d:\n  %s" % (what, argv[0], done.returncode, "\n  ".join(said)))
+        reported = (done.stderr.strip() or done.stdout.strip()).splitlines()[-8:]
+        raise RigError("%s: %s ended with status %d:\n  %s" % (what, argv[0], done.returncode, "\n  ".join(reported)))
     return done.stdout
 
 

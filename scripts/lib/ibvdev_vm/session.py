@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One run: boots the machines, says "go" when all are ready, relays, and says "off" when all are done.
+"""One run: boots the machines, sends "go" when all are ready, relays, and sends "off" when all are done.
 
    booting --"ready"--> ready --"go" to all--> running --"status N"--> done --"off" to all--> gone
 
@@ -53,9 +53,9 @@ class Node:
         label = b"[node %d] " % number if labelled else b""
         self.relays = {"out": Relay(sys.stdout.buffer, label), "err": Relay(sys.stderr.buffer, label)}
 
-    def say(self, word):
+    def send(self, word):
         try:
-            self.machine.channels["tell"].sendall(word.encode() + b"\n")
+            self.machine.channels["control"].sendall(word.encode() + b"\n")
         except OSError:
             pass  # it has gone; that shows elsewhere
 
@@ -68,7 +68,7 @@ class Session:
         self.work = work
         self.nodes = []
         self.selector = selectors.DefaultSelector()
-        self.went = None  # when "go" was said
+        self.went = None  # when "go" was sent
         self.phases = []
 
     def run(self):
@@ -136,16 +136,16 @@ class Session:
                 data = b""
             if not data:
                 self.selector.unregister(key.fileobj)
-                if name == "tell":
+                if name == "control":
                     self.gone(node)
-            elif name == "tell":
+            elif name == "control":
                 *lines, node.lines = (node.lines + data).split(b"\n")
                 for line in lines:
-                    self.told(node, line.decode(errors="replace"))
+                    self.on_line(node, line.decode(errors="replace"))
             else:
                 node.relays[name].write(data)
 
-    def told(self, node, line):
+    def on_line(self, node, line):
         word, _, rest = line.partition(" ")
         if word == "mark":
             node.marks.append((rest, time.monotonic() - node.machine.started))
@@ -155,7 +155,7 @@ class Session:
                 self.went = time.monotonic()
                 for n in self.nodes:
                     n.state = RUNNING
-                    n.say("go")
+                    n.send("go")
         elif word == "status" and node.state == RUNNING:
             node.status = int(rest)
             node.state = DONE
@@ -176,7 +176,7 @@ class Session:
         node.machine.kill()
         what = node.machine.complaint()
         raise RigError("node %d ended without an exit status%s%s" % (
-            node.number, "; qemu says: " + what if what else "", self.console_of(node)))
+            node.number, "; qemu reports: " + what if what else "", self.console_of(node)))
 
     def switch_off(self):
         """Reads until every channel has ended: what was written last has to come out as well."""
@@ -184,7 +184,7 @@ class Session:
         for node in self.nodes:
             if node.state == RUNNING:
                 node.state = DONE
-            node.say("off")
+            node.send("off")
         while self.selector.get_map() and time.monotonic() < asked + OFF_SECONDS:
             self.step(asked + OFF_SECONDS - time.monotonic())
         if self.selector.get_map():

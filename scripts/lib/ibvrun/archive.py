@@ -54,7 +54,7 @@ def _key(java, jars):
 
 
 def _make(path, java, jars, environ, library_options):
-    """An empty file says that it cannot be made, so that it is not tried again."""
+    """An empty file marks that it cannot be made, so that it is not tried again."""
     new = "%s.%d" % (path, os.getpid())
     clean = {n: v for n, v in pmi.without_outer(environ).items()
              if not n.startswith("IBVDEV_") and n not in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")}

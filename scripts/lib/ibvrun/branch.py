@@ -23,10 +23,10 @@ def nodes_of(spec):
 
 
 class Branch:
-    """boot: of bootstrap.message; setup: what every agent of the job is told: "agent" (words), "python", "silence_s",
+    """boot: of bootstrap.message; setup: what every agent of the job gets: "agent" (words), "python", "silence_s",
     "job".
 
-    on_frame(kind, node, body) for all that comes up; on_lost(branch, text) once, unless it was told to quit."""
+    on_frame(kind, node, body) for all that comes up; on_lost(branch, text) once, unless it was asked to quit."""
 
     def __init__(self, selector, spec, setup, boot, on_frame, on_lost):
         self.spec = spec

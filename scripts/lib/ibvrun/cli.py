@@ -10,7 +10,7 @@ from .conf import LOOPBACK, Job, Ports, remove_leftovers
 from .crew import LocalCrew
 from .errors import UserError
 from .guardian import Guardian
-from .job import Supervisor, say
+from .job import Supervisor, report
 from .output import Output, open_standard_streams
 from .paths import Installation
 from .portserver import PortServer
@@ -47,7 +47,7 @@ def main(script, argv):
             return run_on_nodes(opts, installation, nodes)
         return run_here(opts, installation, nodes)
     except UserError as e:
-        say(str(e))
+        report(str(e))
         return e.status
     except BrokenPipeError:
         return 141
@@ -140,7 +140,7 @@ def run_as_task(opts, installation, task):
     (command,) = devices.make(opts, job, installation, os.environ, places).commands
     command.argv = jvm.processors(command.argv, len(os.sched_getaffinity(0)), task.ranks_here)
     if opts.verbose:
-        say("rank %d of a job of %s: %s" % (task.rank, task.engine, shlex.join(command.argv)))
+        report("rank %d of a job of %s: %s" % (task.rank, task.engine, shlex.join(command.argv)))
     return engine.become(command, dict(os.environ, **exported(opts, os.environ)))
 
 
@@ -198,7 +198,7 @@ def supervise(opts, installation, job, places):
         for command in plan.commands:
             command.argv = jvm.processors(command.argv, len(os.sched_getaffinity(0)), opts.np)
         if opts.verbose and jvm.shown(plan.commands[0].argv):
-            say("each JVM gets " + jvm.shown(plan.commands[0].argv))
+            report("each JVM gets " + jvm.shown(plan.commands[0].argv))
         guardian = Guardian(job.id, job.folder)
         if plan.conf_text is not None:
             job.write_conf(job.conf_path(), plan.conf_text)

@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 class Ports:
     """Free TCP ports that stay reserved until close.
 
-    Each is bound with SO_REUSEADDR and never listened on.  Linux then gives it to nobody who asks for any
+    Each is bound with SO_REUSEADDR and never listened on.  Linux then gives it to no process that asks for any
     free port, while a rank that asks for exactly this port, with SO_REUSEADDR like every server, gets it.
     So there is no moment in which another job can take it.
     """
@@ -58,7 +58,7 @@ def conf_lines_mxdev(np):
 class Job:
     """Id, secret and the temporary folder of one job.
 
-    The user's values go to the ranks as they are: the library says what is wrong with them.  Files are named by,
+    The user's values go to the ranks as they are: the library reports what is wrong with them.  Files are named by,
     and removed for, a well-formed id only.
     """
 
@@ -86,7 +86,7 @@ class Job:
         return {"IBVDEV_JOB_ID": self.given_id, "IBVDEV_JOB_SECRET": self.secret}
 
     def conf_word(self):
-        """What a rank is told of the conf."""
+        """What a rank gets of the conf."""
         return "auto" if self.by_launcher else self.conf_path()
 
     def conf_path(self):

@@ -48,7 +48,7 @@ class Places:
 def replaced(word, rank, places, conf_word=None):
     """A word of the user's with {rank}, {size} and {conf} in it."""
     if "{size}" in word and places.size is None:
-        raise UserError("%s: {size} is not known here, as the launcher tells it the library alone" % word)
+        raise UserError("%s: {size} is not known here, as the launcher gives it to the library alone" % word)
     for name, value in (("rank", rank), ("size", places.size), ("conf", conf_word)):
         if value is not None:
             word = word.replace("{%s}" % name, str(value))

@@ -19,7 +19,7 @@ SLURM_STEP_PSEUDO = 0xfffffff0  # from here on: the batch script, an interactive
 class Task:
     engine: str
     rank: int
-    size: Optional[int]  # None: the engine tells the library alone
+    size: Optional[int]  # None: the engine gives it to the library alone
     ranks_here: int      # on this machine, as far as is known
 
 
@@ -55,7 +55,7 @@ def become(command, environ):
 
 def _task(engine, environ, rank, size):
     if rank is None:
-        raise UserError("this process is a task of %s, but the environment does not tell its rank; to start a job of "
+        raise UserError("this process is a task of %s, but the environment does not name its rank; to start a job of "
                         "its own here, unset PMIX_RANK, PMI_FD and SLURM_STEP_ID" % engine)
     here = _number(environ, "OMPI_COMM_WORLD_LOCAL_SIZE") or _number(environ, "MPI_LOCALNRANKS")
     if here is None and _is_slurm_task(environ):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A second process that outlives ibvrun only to clean up behind it.
 
-It reads a pipe whose other end only ibvrun holds.  "+pid" and "-pid" lines tell which process groups
+It reads a pipe whose other end only ibvrun holds.  "+pid" and "-pid" lines name the process groups
 live; "done" means that ibvrun has cleaned up itself.  The end of the pipe without it means that ibvrun was
 killed: the groups are killed and the job's files removed.
 """
@@ -30,19 +30,19 @@ class Guardian:
         os.close(read_end)
 
     def started(self, pid):
-        """Said by the new process itself: ibvrun might be killed before it can."""
-        self._say("+%d" % pid)
+        """Reported by the new process itself: ibvrun might be killed before it can."""
+        self._write("+%d" % pid)
 
     def ended(self, pid):
-        self._say("-%d" % pid)
+        self._write("-%d" % pid)
 
     def close(self):
         """ibvrun has cleaned up."""
-        self._say(DONE)
+        self._write(DONE)
         os.close(self._fd)
         os.waitpid(self._pid, 0)
 
-    def _say(self, line):
+    def _write(self, line):
         try:
             os.write(self._fd, (line + "\n").encode())
         except BrokenPipeError:

@@ -38,7 +38,7 @@ class Phase(enum.Enum):
     KILLING = 3
 
 
-def say(text):
+def report(text):
     try:
         sys.stderr.write("ibvrun: " + text + "\n")
         sys.stderr.flush()
@@ -56,7 +56,7 @@ class Supervisor:
         self._deadline = None        # when the present phase ends
         self._time_limit = None
         self._status = None          # decided by the first cause
-        self._caught = None          # the signal that told us to end
+        self._caught = None          # the signal that asked us to end
         self._signals = collections.deque()  # arrived, not yet acted on
         self._old_handlers = {}
         self._wake_read, self._wake_write = socket.socketpair()
@@ -70,7 +70,7 @@ class Supervisor:
                 self._collect()
                 self._handle_signals()
                 if self._phase is not Phase.RUNNING:
-                    break  # told to end, or a rank has failed already
+                    break  # asked to end, or a rank has failed already
             if self._opts.timeout_s is not None:
                 self._time_limit = time.monotonic() + self._opts.timeout_s
             self._collect()
@@ -125,7 +125,7 @@ class Supervisor:
             if ending.failed and self._status is None:
                 self._on_first_failure(process, ending)
             elif self._opts.verbose:
-                say("%s (%s) %s" % (process.name, process.where, ending))
+                report("%s (%s) %s" % (process.name, process.where, ending))
 
     def _drain(self):
         limit = time.monotonic() + DRAIN_S
@@ -160,7 +160,7 @@ class Supervisor:
     def _end(self, text, status, phase, grace_s=None):
         if self._status is None:
             self._status = status
-            say(text)
+            report(text)
         if phase.value > self._phase.value:
             self._enter(phase, grace_s)
 
@@ -180,7 +180,7 @@ class Supervisor:
         waited = {Phase.GRACE: self._opts.grace_s, Phase.TERMINATING: self._opts.kill_after_s}[self._phase]
         following = Phase.TERMINATING if self._phase is Phase.GRACE else Phase.KILLING
         if self._status != STATUS_TIMEOUT or following is Phase.KILLING:
-            say("%s did not end within %g s: sending %s" % (
+            report("%s did not end within %g s: sending %s" % (
                 _names(self._crew.live, ""), waited, "SIGTERM" if following is Phase.TERMINATING else "SIGKILL"))
         self._enter(following)
 

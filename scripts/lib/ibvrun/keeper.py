@@ -59,7 +59,7 @@ def kill_descendants():
 
 
 def split():
-    """Forks: returns in the agent with a function note(kind, text) that tells the keeper what to remove later, "job"
+    """Forks: returns in the agent with a function note(kind, text) that informs the keeper what to remove later, "job"
     ID or "folder" PATH.  The keeper never returns."""
     read_end, write_end = os.pipe()
     prctl(PR_SET_CHILD_SUBREAPER, 1)

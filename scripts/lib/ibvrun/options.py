@@ -313,7 +313,7 @@ How it ends
 Other
   -n, --dry-run     print the command line of every rank, quoted for the shell, and run nothing;
                     create the conf file it shows and paste each line into a terminal of its own
-  -v, --verbose     tell which agents answered and how every rank ended
+  -v, --verbose     print which agents answered and how every rank ended
   -h, --help        this text
   --version         the version
 
@@ -321,7 +321,7 @@ Signals: SIGINT, SIGTERM and SIGHUP are passed on and end the job; a second one 
 (thread dump), SIGUSR1 and SIGUSR2 are passed on.  SIGTSTP stops the ranks too.
 
 Exit status: 0 if every rank ended with 0; otherwise that of the rank that failed first, or 128 plus the
-signal that killed it; 128 plus the signal if ibvrun was told to end; 124 for --timeout; 2 for a command
+signal that killed it; 128 plus the signal if ibvrun was asked to end; 124 for --timeout; 2 for a command
 line or an installation that cannot work; 126 if a rank or an agent could not be started; 255 if a host
 was lost.
 

@@ -153,7 +153,7 @@ class Java:
 
 
 def native_options(installation, java, users, place=lambda path: path):
-    """What the native library asks of the JVM, unless the user's options already say it.  place(path): where a file
+    """What the native library asks of the JVM, unless the user's options already set it.  place(path): where a file
     of ours is for the JVM."""
     options = []
     library = installation.library()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The server that MPJ Express's starter offers to niodev 0.44: collects every rank's ports and tells them all.
+"""The server that MPJ Express's starter offers to niodev 0.44: collects every rank's ports and sends them to all.
 
 A rank connects, sends writeUTF("Sending Info") and three big-endian ints (write port, read port, rank), and
 waits for writeUTF("#Peer Information;ip@rport@wport@rank@debugport;...").  Each time all ranks have reported,

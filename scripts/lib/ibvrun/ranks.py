@@ -14,7 +14,7 @@ from .wire import RANK_STREAM, Kind, pack
 
 STDOUT, STDERR = 1, 2
 PIECE_BYTES = 1 << 15
-WINDOW_BYTES = 1 << 18  # output that ibvrun has not written yet, of one node
+CREDIT_BYTES = 1 << 18  # output that ibvrun has not written yet, of one node
 STAGE_TOKEN = "%IBVRUN_STAGE%"  # in a command: the folder of staged files
 
 
@@ -35,7 +35,7 @@ class Feeder:
 
     def feed(self, data):
         if self._fd is None:
-            self._send(Kind.TAKEN, len(data).to_bytes(4, "big"))  # the rank reads no more
+            self._send(Kind.CONSUMED, len(data).to_bytes(4, "big"))  # the rank reads no more
         else:
             self._queue.append(data)
             self._on_writable()
@@ -59,7 +59,7 @@ class Feeder:
             self._queue = []
             ended = True
         if taken:
-            self._send(Kind.TAKEN, taken.to_bytes(4, "big"))
+            self._send(Kind.CONSUMED, taken.to_bytes(4, "big"))
         want = bool(self._queue) and not ended
         if want != self._writing:
             self._writing = want
@@ -89,7 +89,7 @@ class Ranks:
         self._processes = {}    # pid -> Process
         self._ports = []
         self._pumps = {}        # fd -> (rank, stream)
-        self._window = WINDOW_BYTES
+        self._credit = CREDIT_BYTES
         self._feeder = None
         self._space = None
         self.fence = None
@@ -169,10 +169,10 @@ class Ranks:
             self._feeder.feed(data)
 
     def credit(self, count):
-        if self._window <= 0 < self._window + count:
+        if self._credit <= 0 < self._credit + count:
             for fd in self._pumps:
                 self._watch(fd)
-        self._window += count
+        self._credit += count
 
     def collect(self, pid):
         """A child has ended.  False if it is none of ours."""
@@ -192,7 +192,7 @@ class Ranks:
         self._selector.register(fd, selectors.EVENT_READ, lambda: self._on_output(fd))
 
     def _on_output(self, fd):
-        if self._window <= 0 or fd not in self._pumps:
+        if self._credit <= 0 or fd not in self._pumps:
             return  # an event of the same batch took the rest
         rank, stream = self._pumps[fd]
         try:
@@ -207,8 +207,8 @@ class Ranks:
             del self._pumps[fd]
             os.close(fd)
             return
-        self._window -= len(data)
-        if self._window <= 0:
+        self._credit -= len(data)
+        if self._credit <= 0:
             for other in self._pumps:
                 self._selector.unregister(other)
 

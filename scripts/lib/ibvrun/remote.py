@@ -24,9 +24,9 @@ from .spawner import Ending
 from .wire import ALL, RANK_STREAM, TICK_S, Kind, pack, unpack
 
 ANSWER_S = 60.0            # from the start to the last agent's answer
-STDIN_WINDOW_BYTES = 1 << 16
+STDIN_CREDIT_BYTES = 1 << 16
 STAGE_PIECE_BYTES = 1 << 18
-STAGE_WINDOW_BYTES = 1 << 22
+STAGE_CREDIT_BYTES = 1 << 22
 
 
 class RemoteProcess:
@@ -123,7 +123,7 @@ class RemoteCrew(Crew):
         """The next pieces of the staged files, then the plan."""
         if self._planned or self._quitting:
             return
-        while self._stage and self._stage_sent - min(self._staged[n.number] for n in self._nodes) < STAGE_WINDOW_BYTES:
+        while self._stage and self._stage_sent - min(self._staged[n.number] for n in self._nodes) < STAGE_CREDIT_BYTES:
             piece = self._stage.read(STAGE_PIECE_BYTES)
             if not piece:
                 self._stage = None
@@ -168,7 +168,7 @@ class RemoteCrew(Crew):
             self._end_rank(self._by_rank[rank], Ending(status, number))
         elif kind == Kind.FENCE:
             self._fence.enter(node, unpack(body))
-        elif kind == Kind.TAKEN:
+        elif kind == Kind.CONSUMED:
             if self._stdin:
                 self._stdin.taken(int.from_bytes(body, "big"))
         elif kind == Kind.STAGED:
@@ -338,7 +338,7 @@ class RemoteCrew(Crew):
 
 
 class StdinReader:
-    """Our standard input, on its way to rank 0, at most STDIN_WINDOW_BYTES ahead of what it reads."""
+    """Our standard input, on its way to rank 0, at most STDIN_CREDIT_BYTES ahead of what it reads."""
 
     def __init__(self, selector, send):
         self._selector = selector
@@ -357,7 +357,7 @@ class StdinReader:
         self._watch()
 
     def _watch(self):
-        want = not self._ended and self._ahead < STDIN_WINDOW_BYTES and not _in_background()
+        want = not self._ended and self._ahead < STDIN_CREDIT_BYTES and not _in_background()
         if want != self._watching:
             self._watching = want
             if want:
@@ -372,7 +372,7 @@ class StdinReader:
             self._watch()  # until a later tick
             return
         try:
-            data = os.read(0, STDIN_WINDOW_BYTES // 2)
+            data = os.read(0, STDIN_CREDIT_BYTES // 2)
         except BlockingIOError:
             return
         except OSError:

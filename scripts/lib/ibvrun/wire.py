@@ -49,7 +49,7 @@ class Kind(enum.IntEnum):
     FENCE = 37     # packed: the values that the ranks of a subtree put
     ABORT = 38     # packed: rank, status, text
     LOST = 39      # packed: the nodes of a lost subtree, and why
-    TAKEN = 40     # 4 bytes: so much of STDIN has been read
+    CONSUMED = 40  # 4 bytes: so much of STDIN has been read
     STAGED = 41    # 4 bytes: so much of STAGE has been stored
 
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A double of libmunge.so.2 for tests: "MUNGE:" and hex of who made a credential, for whom, and the payload; a sum
+ * A double of libmunge.so.2 for tests: "MUNGE:" and hex of the user that made a credential, the user it is for, and the payload; a sum
  * notices changes.  It hides nothing.
  *
  *   FAKE_MUNGE_FAIL=encode|decode   that call fails as if no daemon ran
- *   FAKE_MUNGE_UID=1234             who makes this process's credentials
- *   FAKE_MUNGE_FOR=1234             whom they are for, whatever was asked
+ *   FAKE_MUNGE_UID=1234             the user that makes this process's credentials
+ *   FAKE_MUNGE_FOR=1234             the user they are for, whatever was asked
  *   FAKE_MUNGE_TWICE=1              a credential is noted as opened before it is opened: every one is a replay
  */
 #include <stdarg.h>
@@ -37,7 +37,7 @@ int munge_decode(const char *cred, struct ctx *ctx, void **buf, int *len, uid_t 
 static uint64_t seen[SEEN];
 static int seen_count;
 
-static int says(const char *name, const char *value)
+static int is_set_to(const char *name, const char *value)
 {
 	return getenv(name) && strcmp(getenv(name), value) == 0;
 }
@@ -99,7 +99,7 @@ int munge_encode(char **cred, struct ctx *ctx, const void *buf, int len)
 	size_t at;
 
 	/* A secret travels inside: a context that does not ask for encryption is a bug of the caller. */
-	if (says("FAKE_MUNGE_FAIL", "encode") || ctx->cipher < 2 || ctx->ttl <= 0)
+	if (is_set_to("FAKE_MUNGE_FAIL", "encode") || ctx->cipher < 2 || ctx->ttl <= 0)
 		return SOCKET;
 	text = malloc(64 + 2 * (size_t)len);
 	at = (size_t)sprintf(text, "MUNGE:%08x%08x", uid, reader);
@@ -134,7 +134,7 @@ int munge_decode(const char *cred, struct ctx *ctx, void **buf, int *len, uid_t 
 	uint64_t h;
 
 	(void)ctx;
-	if (says("FAKE_MUNGE_FAIL", "decode"))
+	if (is_set_to("FAKE_MUNGE_FAIL", "decode"))
 		return SOCKET;
 	if (length < 6 + 16 + 17 || strncmp(cred, "MUNGE:", 6) != 0 || sscanf(cred + 6, "%8x%8x", &maker, &reader) != 2)
 		return BAD_CRED;

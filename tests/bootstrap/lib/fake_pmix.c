@@ -5,7 +5,7 @@
  *
  *   FAKE_PMIX_FAIL=PMIx_Put      that call fails
  *   FAKE_PMIX_HANG=PMIx_Fence    that call never returns
- *   FAKE_PMIX_VERSION=2.2.0      what PMIx_Get_version says
+ *   FAKE_PMIX_VERSION=2.2.0      what PMIx_Get_version reports
  *   FAKE_PMIX_CARD=text          what PMIx_Get gives for a put value
  *   FAKE_PMIX_TYPE=3             the type of every value that PMIx_Get gives
  */

@@ -78,7 +78,7 @@ final class AgentTest {
 		assertEquals("0 of 1", result.stdout(0).trim(), result.toString());
 	}
 
-	/** Marks of an engine that does not answer are an error that says so, and not a job of one rank. */
+	/** Marks of an engine that does not answer are a clear error, and not a job of one rank. */
 	@Test
 	void engineThatDoesNotAnswer() {
 		Result result = Job.of(Mode.PLAIN, 1, MpiProgram.class).bare().option("-javaagent:" + Job.ibvdevJar())

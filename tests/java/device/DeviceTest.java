@@ -134,7 +134,7 @@ final class DeviceTest {
 		Result result = running.await().assertClean();
 		for (int rank = 0; rank < 2; rank++) {
 			assertEquals(0, result.exitCode(rank), result.toString());
-			assertTrue(result.stdout(rank).contains("told: "), result.toString());
+			assertTrue(result.stdout(rank).contains("error: "), result.toString());
 		}
 	}
 }

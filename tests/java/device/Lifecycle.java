@@ -125,7 +125,7 @@ final class Lifecycle extends Program {
 		dev.recv(empty(), ids[me], 4, CONTEXT);
 	}
 
-	/** Two sections that are both staged in native memory. */
+	/** Two sections, both with a bounce buffer. */
 	private static Buffer both() throws Exception {
 		Buffer buf = on(ByteBuffer.allocate(1 << 20), 0);
 		byte[] bytes = bytes(1000000, 5);
@@ -149,7 +149,7 @@ final class Lifecycle extends Program {
 		me = Integer.parseInt(arguments[0]);
 	}
 
-	/** A send that nobody takes: finish gives up, and whoever was refused meanwhile has lost nothing. */
+	/** A send that nobody takes: finish gives up, and a refused thread has lost nothing. */
 	private void finishTimesOut() throws Exception {
 		open();
 		if (me == 1) {
@@ -231,7 +231,7 @@ final class Lifecycle extends Program {
 		limitData(60000000);
 		try {
 			for (int i = 0; i < 20; i++)
-				fails(() -> dev.isend(buf, ids[me], 1, CONTEXT), "isend", "staging 90000000 bytes");
+				fails(() -> dev.isend(buf, ids[me], 1, CONTEXT), "isend", "bounce buffer of 90000000 bytes");
 		} finally {
 			limitData(-1);
 		}
@@ -282,7 +282,7 @@ final class Lifecycle extends Program {
 		fails(() -> dev.init(arguments), "rank " + me, "finish");
 	}
 
-	/** Everything that needs an open device must say that it is not, and say what to do. */
+	/** Everything that needs an open device must report that it is not, and the remedy. */
 	private static void closedDeviceRefuses(IBVDevice dev, ProcessID peer, String word) throws Exception {
 		fails(() -> dev.send(ints(1), peer, 1, CONTEXT), "send", word, "init");
 		fails(() -> dev.ssend(ints(1), peer, 1, CONTEXT), "ssend", word);

@@ -126,7 +126,7 @@ final class Messages extends Program {
 		return (long) address.invoke(null, buffer);
 	}
 
-	/** Registered by the program, often, and released; where an adapter is, its counter says that it has them. */
+	/** Registered by the program, often, and released; where an adapter is, its counter reports that it has them. */
 	@Case
 	void registeredBuffers() throws Exception {
 		ByteBuffer memory = ByteBuffer.allocateDirect(1 << 20);

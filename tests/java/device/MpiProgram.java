@@ -6,7 +6,7 @@ import mpjdev.javampjdev.MPJDev;
 import xdev.ibvdev.DeviceNames;
 import xdev.ibvdev.IBVDevice;
 
-/** A ring through mpi.*; says which device carried it. */
+/** A ring through mpi.*; prints which device carried it. */
 final class MpiProgram {
 	public static void main(String[] args) throws Exception {
 		String mode = args.length > 3 ? args[3] : "";

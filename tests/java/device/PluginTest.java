@@ -73,7 +73,7 @@ final class PluginTest {
 
 	@Test
 	void mxdevIsTheClassItAlwaysWas() {
-		/* Its own native library is nowhere: it must be MXDevice that says so. */
+		/* Its own native library is nowhere: the error must come from MXDevice. */
 		Result result = Job.of(Mode.PLAIN, 1, MpiProgram.class).device("mxdev").run().assertClean();
 		assertNotEquals(0, result.exitCode(0), result.toString());
 		assertTrue(result.stderr(0).contains("xdev.mxdev.MXDevice"), result.toString());

@@ -70,7 +70,7 @@ abstract class Program {
 		}
 	}
 
-	/** Tells the other rank (of two) something by tag, or awaits it. */
+	/** Notifies the other rank (of two) something by tag, or awaits it. */
 	final void signal(int to, int what) throws Exception {
 		dev.send(ints(), ids[to], what, MEETING);
 	}

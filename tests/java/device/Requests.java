@@ -49,7 +49,7 @@ final class Requests extends Program {
 	}
 
 	@Case
-	void dataIsThereWhenItestSaysSo() throws Exception {
+	void dataIsThereWhenItestReportsIt() throws Exception {
 		int[] sizes = {100, 1000000};
 		for (int size : sizes) {
 			Buffer buf = room(size);

@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 
-/** MPJ Express's starter, as far as ranks see it: collects the ports of N ranks and tells them to all, once. */
+/** MPJ Express's starter, as far as ranks see it: collects the ports of N ranks and sends them to all, once. */
 final class Starter implements AutoCloseable {
 	private final ServerSocket server = new ServerSocket(0, 64, InetAddress.getLoopbackAddress());
 	private final int size;

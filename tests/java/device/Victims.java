@@ -28,7 +28,7 @@ final class Victims extends Program {
 		} catch (XDevException e) {
 			if (!String.valueOf(e.getMessage()).contains("rank " + victim))
 				throw e;
-			System.out.println("told: " + e.getMessage());
+			System.out.println("error: " + e.getMessage());
 			/* The other threads of the rank, and later operations, learn it too. */
 			fails(() -> dev.recv(empty(), ids[victim], 1, CONTEXT), "rank " + victim);
 			return;

@@ -25,7 +25,7 @@ import java.util.Random;
  *
  * Every rank gets the argument list of MPJ Express: rank, conf, device, then the program's own. The class path is
  * ibvdev.jar, the test classes, mpj.jar, log4j. A job that outlives its time limit is killed, and its result
- * says which ranks were still running, each with a thread dump.
+ * reports which ranks were still running, each with a thread dump.
  */
 public final class Job {
 	private static final Random RANDOM = new Random();

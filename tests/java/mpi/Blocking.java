@@ -30,7 +30,7 @@ final class Blocking {
 		shorter(p);
 	}
 
-	/** A receive may be longer than the message: the status says how long it was. */
+	/** A receive may be longer than the message: the status has how long it was. */
 	private static void shorter(Place p) {
 		for (Kind kind : Kind.values()) {
 			Object out = kind.filled(5, 0, 5, p.seed + p.rank);

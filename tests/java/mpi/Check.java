@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package mpitest;
 
-/** The few assertions the programs need; a failed one says what was expected and what was found. */
+/** The few assertions the programs need; a failed one prints what was expected and what was found. */
 final class Check {
 	private Check() {}
 

@@ -122,7 +122,7 @@ final class Communicators {
 		return numbers;
 	}
 
-	/** A torus and a line of processes. Shift gives -1 where MPI says PROC_NULL, which MPJ Express cannot send to. */
+	/** A torus and a line of processes. Shift gives -1 where MPI has PROC_NULL, which MPJ Express cannot send to. */
 	static void cartesian(Place p) {
 		int[] dims = new int[2];
 		Cartcomm.Dims_create(p.size, dims);

@@ -6,8 +6,8 @@ import mpi.MPI;
 /**
  * Ends that are not MPI.Finalize, of all ranks or of rank 1: {@code forget} (main returns), {@code throw} (an
  * exception leaves main), {@code exit} (System.exit(7)). In the last two the others wait for rank 1 meanwhile; they
- * print what their exception says and end with status 17, two seconds later: the peers of a rank that ends are told
- * before its JVM has gone, and the launcher goes by who has gone first.
+ * print what their exception reports and end with status 17, two seconds later: the peers of a rank that ends are notified
+ * before its JVM has gone, and the launcher goes by the first that has gone.
  */
 public final class Endings {
 	static final int SURVIVOR = 17;

@@ -49,11 +49,11 @@ class EndingsTest {
 		for (int rank : new int[] {0, 2}) {
 			assertEquals(Endings.SURVIVOR, result.exitCode(rank), "status of rank " + rank + "\n" + result);
 			assertTrue(result.stdout(rank).matches("(?s).*rank " + rank + ": .*rank 1\\b.*"),
-					"rank " + rank + " does not say that rank 1 is gone\n" + result);
+					"rank " + rank + " does not report that rank 1 is gone\n" + result);
 		}
 	}
 
-	/** Which states the three survivors are in, so that each state occurs, and who is killed. */
+	/** Which states the three survivors are in, so that each state occurs, and which rank is killed. */
 	static List<Arguments> kills() {
 		List<Arguments> kills = new ArrayList<>();
 		String[] s = {"recv-from-dead", "recv-from-other", "barrier", "waitany", "any-source", "probe", "ssend-to-dead",
@@ -95,7 +95,7 @@ class EndingsTest {
 			if (rank != victim) {
 				assertEquals(Victims.SURVIVOR, result.exitCode(rank), "status of rank " + rank + "\n" + result);
 				assertTrue(result.stdout(rank).matches("(?s).*rank " + rank + " dies in .*rank " + victim + "\\b.*"),
-						"rank " + rank + " does not say that rank " + victim + " is gone\n" + result);
+						"rank " + rank + " does not report that rank " + victim + " is gone\n" + result);
 				slowest = Math.max(slowest, (result.ranks.get(rank).endedNanos - killed) / 1_000_000);
 			}
 		}

@@ -46,7 +46,7 @@ class EverythingTest {
 		System.out.printf("everything, %s, %d ranks: %.1f s%n", mode, np, (System.nanoTime() - start) / 1e9);
 	}
 
-	/** The other ways through the device: nearly everything by rendezvous, by eager, small windows and rings, waiting asleep. */
+	/** The other paths through the device: nearly everything by rendezvous, by eager, small credit windows and rings, waiting asleep. */
 	static List<Arguments> settings() {
 		return List.of(
 				Arguments.of(0, List.of("-Dibvdev.psl=0")),

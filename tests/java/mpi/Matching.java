@@ -8,7 +8,7 @@ import mpi.MPI;
 import mpi.Request;
 import mpi.Status;
 
-/** Who gets which message: probes, wildcards, order, unexpected messages, truncation. */
+/** Which receive gets which message: probes, wildcards, order, unexpected messages, truncation. */
 final class Matching {
 	private Matching() {}
 
@@ -214,7 +214,7 @@ final class Matching {
 		}
 		Check.that(text != null, "%d bytes into a buffer of %d: no exception", length, small.length);
 		Check.that(text.contains(String.valueOf(length + Place.SECTION)),
-				"the text of a truncation does not tell the size %d of the message: %s", length + Place.SECTION, text);
+				"the text of a truncation does not name the size %d of the message: %s", length + Place.SECTION, text);
 		for (byte b : small) {
 			Check.eq(0, b, "a byte of the array of a truncated receive");
 		}

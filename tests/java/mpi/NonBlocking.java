@@ -7,7 +7,7 @@ import mpi.Prequest;
 import mpi.Request;
 import mpi.Status;
 
-/** Requests: each way to complete them, synchronous mode, persistent requests. */
+/** Requests: each method to complete them, synchronous mode, persistent requests. */
 final class NonBlocking {
 	private static final int BATCH = 12;
 

@@ -55,7 +55,7 @@ final class Payloads {
 		// What the left sent comes back to it once around: it must be what it was.
 		Object[] back = new Object[out.length];
 		p.comm.Sendrecv(in, offset, out.length, MPI.OBJECT, p.left(), 101, back, 0, out.length, MPI.OBJECT, p.right(), 101);
-		Check.same(out, back, "objects after a way forth and back");
+		Check.same(out, back, "objects sent forth and back");
 	}
 
 	/** Objects between primitive messages of the same tag, all non-blocking, synchronous ones among them. */

@@ -63,13 +63,13 @@ final class Place {
 
 	/**
 	 * True when a small blocking send may be relied on to return although nobody receives yet. MPI does not promise
-	 * it; this device does while its window has room, which the other threads of a rank may have taken if it is small.
+	 * it; this device does while its credit window has room, which the other threads of a rank may have taken if it is small.
 	 */
 	boolean buffers() {
 		return psl >= 131072 || alone() && psl >= 1024;
 	}
 
-	/** The protocol switch limit in bytes; what the launchers set unless told otherwise. Set once, at the start. */
+	/** The protocol switch limit in bytes; what the launchers set by default. Set once, at the start. */
 	static int psl = 131072;
 	/** What mpjbuf puts in front of the data of a section. */
 	static final int SECTION = mpjbuf.Buffer.SECTION_OVERHEAD;

@@ -12,7 +12,7 @@ import mpi.Status;
 
 /**
  * Random traffic between all ranks. Every rank draws the same plan from the same seed, so each knows what it must
- * send and what must arrive; sizes, modes, tags, ways of receiving and of completing are drawn too.
+ * send and what must arrive; sizes, modes, tags, methods of receiving and of completing are drawn too.
  */
 final class RandomTraffic {
 	private static final class Message {

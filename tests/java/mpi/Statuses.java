@@ -3,7 +3,7 @@ package mpitest;
 
 import mpi.Status;
 
-/** What a status must say about a received or probed message. */
+/** What a status must contain of a received or probed message. */
 final class Statuses {
 	private Statuses() {}
 

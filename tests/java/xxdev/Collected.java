@@ -53,11 +53,11 @@ final class Collected extends Program {
 			stopped();
 		else
 			bound();
-		long longest = longestRegion();
-		System.out.println("longest critical region: " + longest + " ns");
+		long longest = longestPin();
+		System.out.println("longest pin: " + longest + " ns");
 	}
 
-	private long longestRegion() {
+	private long longestPin() {
 		for (String line : ((IBVDevice) dev).counters(null).split("\n"))
 			if (line.startsWith("pin_longest_ns "))
 				return Long.parseLong(line.substring(line.indexOf(' ') + 1));
@@ -90,7 +90,7 @@ final class Collected extends Program {
 				throw new AssertionError("byte " + i + " of " + n + " is wrong");
 	}
 
-	/** Both ranks draw the same sizes and modes; who sends first alternates. */
+	/** Both ranks draw the same sizes and modes; the first sender alternates. */
 	private void exchange(int thread) {
 		Random random = new Random(thread);
 		int largest = 31 - Integer.numberOfLeadingZeros(LARGEST_BYTES);
@@ -136,9 +136,9 @@ final class Collected extends Program {
 			byte[] data = sends == (me == 0) ? pattern(n, round) : new byte[n];
 			if (me == 1) {
 				await(0, 2);
-				move(sends ? 'r' : sync ? 's' : 'n', data, 0);
+				transfer(sends ? 'r' : sync ? 's' : 'n', data, 0);
 			} else {
-				Task blocked = Task.start(() -> move(sends ? sync ? 's' : 'n' : 'r', data, 1));
+				Task blocked = Task.start(() -> transfer(sends ? sync ? 's' : 'n' : 'r', data, 1));
 				while (blocked.isAlive() && blocked.getState() != Thread.State.RUNNABLE)
 					Thread.onSpinWait();
 				pause();
@@ -155,7 +155,7 @@ final class Collected extends Program {
 		}
 	}
 
-	private void move(char how, byte[] data, int other) {
+	private void transfer(char how, byte[] data, int other) {
 		if (how == 'r')
 			dev.recv(data, ids[other], 3, CONTEXT);
 		else if (how == 's')
@@ -171,19 +171,19 @@ final class Collected extends Program {
 		for (boolean sends : new boolean[] {true, false}) {
 			byte[] data = sends == (me == 0) ? pattern(n, 1) : new byte[n];
 			if (me == 0) {
-				move(sends ? 'n' : 'r', data, 1);
+				transfer(sends ? 'n' : 'r', data, 1);
 			} else {
 				Request request = sends ? dev.irecv(data, ids[0], 3, CONTEXT) : dev.isend(data, ids[0], 3, CONTEXT);
 				Thread.sleep(sleepMillis);
 				request.iwait();
 			}
 			verify(data, n, 1);
-			check(longestRegion() < sleepMillis * 1000000 / 2, "a critical region lasted " + longestRegion() + " ns while the peer slept "
+			check(longestPin() < sleepMillis * 1000000 / 2, "a pin lasted " + longestPin() + " ns while the peer slept "
 				+ sleepMillis + " ms");
 		}
 	}
 
-	/** Rank 1 is stopped now and then, wherever it is just then, while both send and receive arrays in turn: no region of rank 0 waits for that. */
+	/** Rank 1 is stopped now and then, wherever it is just then, while both send and receive arrays in turn: no pin of rank 0 waits for that. */
 	private void stopped() throws Exception {
 		String script = "for i in 1 2 3 4 5; do sleep 0.1; kill -STOP $0; sleep 0.7; kill -CONT $0; done";
 		Process stopper = me == 0 ? null : new ProcessBuilder("sh", "-c", script, Long.toString(ProcessHandle.current().pid())).start();
@@ -204,6 +204,6 @@ final class Collected extends Program {
 			if (me == 0)
 				dev.send(data, ids[1], 3, CONTEXT);
 		} while (data[0] == 1);
-		check(me == 1 || longestRegion() < 350_000_000, "a critical region lasted " + longestRegion() + " ns while the peer was stopped for 700 ms");
+		check(me == 1 || longestPin() < 350_000_000, "a pin lasted " + longestPin() + " ns while the peer was stopped for 700 ms");
 	}
 }

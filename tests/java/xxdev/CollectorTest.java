@@ -54,11 +54,11 @@ final class CollectorTest {
 
 	@ParameterizedTest
 	@MethodSource("collectors")
-	void regionsDoNotWaitForThePeer(Mode mode, String collector) {
+	void pinsDoNotWaitForThePeer(Mode mode, String collector) {
 		run(mode, collector, "bound");
 	}
 
-	/** Long messages go from array to array with one copy, both regions open at once, where both sides wait for them. */
+	/** Long messages go from array to array with one copy, both pinned at once, where both sides wait for them. */
 	@ParameterizedTest
 	@MethodSource("collectors")
 	void fromArrayToArray(Mode mode, String collector) {

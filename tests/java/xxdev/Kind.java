@@ -113,7 +113,7 @@ enum Kind {
 		case LONG:
 			return value;
 		default:
-			return value >>> 41; /* what a float can tell apart */
+			return value >>> 41; /* what a float can distinguish */
 		}
 	}
 

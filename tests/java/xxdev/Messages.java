@@ -89,12 +89,12 @@ final class Messages extends Program {
 			kind.fill(expected, 0, 50, 1 - me);
 			((Buffer) part).clear();
 			dev.isend(part, 4, 20, ids[me], 3, CONTEXT);
-			Object moved = kind.make(60);
-			dev.recv(moved, 10, 20, ids[me], 3, CONTEXT);
+			Object received = kind.make(60);
+			dev.recv(received, 10, 20, ids[me], 3, CONTEXT);
 			dev.isend(expected, 10, 20, ids[me], 3, CONTEXT);
 			Object same = kind.make(60);
 			dev.recv(same, 10, 20, ids[me], 3, CONTEXT);
-			equal(same instanceof Buffer ? clear(same) : same, moved instanceof Buffer ? clear(moved) : moved, "elements 10 to 29");
+			equal(same instanceof Buffer ? clear(same) : same, received instanceof Buffer ? clear(received) : received, "elements 10 to 29");
 		}
 	}
 
@@ -207,7 +207,7 @@ final class Messages extends Program {
 	}
 
 	@Case
-	void probesSayWhatIsThere() {
+	void probesReportWhatIsThere() {
 		Status status;
 		do
 			status = dev.iprobe(ids[me], 7, CONTEXT);
@@ -228,10 +228,10 @@ final class Messages extends Program {
 		throw new AssertionError("there is no counter " + name);
 	}
 
-	/** From array to array with one copy: the job says that it has to be so. */
+	/** From array to array with one copy: the job requires it. */
 	@Case
-	void arraysGoByWindows() {
-		if (!Boolean.getBoolean("xxdevtest.windows"))
+	void arraysGoByLeases() {
+		if (!Boolean.getBoolean("xxdevtest.leases"))
 			return;
 		double[] data = new double[1 << 17];
 		for (int i = 0; i < 50; i++) {

@@ -15,15 +15,15 @@ final class Mismatches extends Program {
 		new Mismatches().launch(args);
 	}
 
-	/** Sends out, receives it in each of four ways in something that it does not fit; the words must be said. */
+	/** Sends out, receives it by each of four calls in something that it does not fit; the words must be in the error. */
 	private void refused(Object out, Object in, String... words) throws Exception {
-		for (int way = 0; way < 4; way++) {
-			Request send = way % 2 == 0 ? dev.isend(out, ids[1 - me], 1, CONTEXT) : dev.issend(out, ids[1 - me], 1, CONTEXT);
-			if (way < 2) {
+		for (int method = 0; method < 4; method++) {
+			Request send = method % 2 == 0 ? dev.isend(out, ids[1 - me], 1, CONTEXT) : dev.issend(out, ids[1 - me], 1, CONTEXT);
+			if (method < 2) {
 				fails(() -> dev.recv(in, ids[1 - me], 1, CONTEXT), words);
 			} else {
 				Request receive = dev.irecv(in, Device.ANY_SRC, 1, CONTEXT);
-				if (way == 2) {
+				if (method == 2) {
 					fails(receive::iwait, words);
 				} else {
 					fails(() -> {

@@ -60,8 +60,8 @@ final class ObjectMessages extends Program {
 		Parcels.External external = new Parcels.External();
 		external.value = 42;
 		equal(42, ((Parcels.External) swap(external, 5)).value, "an Externalizable");
-		Object proxy = Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {Parcels.Greeter.class}, new Parcels.Greeting());
-		equal("hello you", ((Parcels.Greeter) swap(proxy, 6)).greet("you"), "a proxy");
+		Object proxy = Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {Parcels.Speaker.class}, new Parcels.Speech());
+		equal("hello you", ((Parcels.Speaker) swap(proxy, 6)).speak("you"), "a proxy");
 	}
 
 	@Case
@@ -137,7 +137,7 @@ final class ObjectMessages extends Program {
 			send.iwait();
 	}
 
-	/** The receiver's window is full when the classes are used first: they are described in the messages. */
+	/** The receiver's credit window is full when the classes are used first: they are described in the messages. */
 	@Case
 	void descriptionsWithoutCredit() throws Exception {
 		Class<?>[] types = {java.util.concurrent.ConcurrentHashMap.class, java.util.concurrent.CopyOnWriteArrayList.class,

@@ -133,12 +133,12 @@ final class Parcels {
 	}
 
 	/** An interface for proxies. */
-	interface Greeter {
-		String greet(String whom);
+	interface Speaker {
+		String speak(String name);
 	}
 
 	/** Their handler. */
-	static final class Greeting implements java.lang.reflect.InvocationHandler, Serializable {
+	static final class Speech implements java.lang.reflect.InvocationHandler, Serializable {
 		private static final long serialVersionUID = 6;
 
 		@Override

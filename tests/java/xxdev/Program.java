@@ -69,7 +69,7 @@ abstract class Program {
 		}
 	}
 
-	/** Tells the other rank (of two) something by tag, or awaits it. */
+	/** Notifies the other rank (of two) something by tag, or awaits it. */
 	final void signal(int to, int what) {
 		dev.send(new byte[0], ids[to], what, MEETING);
 	}

@@ -36,8 +36,8 @@ final class XxdevTest {
 	/** Where both sides wait: from array to array with one copy. */
 	@EveryMode
 	void messagesWithOneCopy(Mode mode) {
-		boolean windows = mode != Mode.CHECK_JNI && Runtime.getRuntime().availableProcessors() > 1;
-		finishes(job(mode, 2, Messages.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000").option("-Dxxdevtest.windows=" + windows));
+		boolean leases = mode != Mode.CHECK_JNI && Runtime.getRuntime().availableProcessors() > 1;
+		finishes(job(mode, 2, Messages.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000").option("-Dxxdevtest.leases=" + leases));
 	}
 
 	@EveryMode
@@ -53,7 +53,7 @@ final class XxdevTest {
 
 	/** Some announcements can leave, some cannot. */
 	@EveryMode
-	void objectsWithSmallWindow(Mode mode) {
+	void objectsWithSmallCreditWindow(Mode mode) {
 		finishes(job(mode, 2, ObjectMessages.class).option("-Dibvdev.eager_window=64k"));
 	}
 
@@ -80,13 +80,13 @@ final class XxdevTest {
 	}
 
 	@EveryMode
-	void windows(Mode mode) {
-		finishes(job(mode, 2, Windows.class));
+	void severalMessages(Mode mode) {
+		finishes(job(mode, 2, SeveralMessages.class));
 	}
 
 	@EveryMode
-	void windowsWithLowSwitchLimit(Mode mode) {
-		finishes(job(mode, 2, Windows.class).option("-Dibvdev.psl=200"));
+	void severalMessagesWithLowSwitchLimit(Mode mode) {
+		finishes(job(mode, 2, SeveralMessages.class).option("-Dibvdev.psl=200"));
 	}
 
 	@EveryMode

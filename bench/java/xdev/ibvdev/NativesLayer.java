@@ -99,7 +99,7 @@ public final class NativesLayer implements Layer {
 	}
 
 	@Override
-	public void tell(byte[] text) {
+	public void broadcast(byte[] text) {
 		prepare(text.length, 1);
 		if (rank == 0) {
 			out.duplicate().put(text);

@@ -7,10 +7,10 @@ import xxdev.Type;
 import xxdev.XXDevException;
 
 /**
- * What a program names as the source or target of a message, as the natives take it: see Native, "a place". Of objects and Strings only the
+ * What a program names as the source or target of a message, as the natives take it: see Native, "an array reference". Of objects and Strings only the
  * target is one: memory of the library. Immutable.
  */
-final class Place {
+final class ArrayRef {
 	private static final Type[] TYPES = Type.values();
 
 	/** The natives' four arguments. */
@@ -27,7 +27,7 @@ final class Place {
 	/** memory is a copy of a buffer in which the natives cannot work. */
 	final boolean copied;
 
-	private Place(Object memory, int nativeKind, long offset, long length, long word, Object buf, int from, int count, boolean copied) {
+	private ArrayRef(Object memory, int nativeKind, long offset, long length, long word, Object buf, int from, int count, boolean copied) {
 		this.memory = memory;
 		this.nativeKind = nativeKind;
 		this.offset = offset;
@@ -59,22 +59,22 @@ final class Place {
 	}
 
 	/** Elements from..from+count of a primitive array. */
-	static Place array(int kind, Object buf, int from, int count) {
+	static ArrayRef array(int kind, Object buf, int from, int count) {
 		int shift = Word.shift(kind);
-		return new Place(buf, kind, (long) from << shift, (long) count << shift, Word.elements(kind, count), buf, from, count, false);
+		return new ArrayRef(buf, kind, (long) from << shift, (long) count << shift, Word.elements(kind, count), buf, from, count, false);
 	}
 
 	/** A String: its characters, as few bytes as they need. */
-	static Place text(String text) {
+	static ArrayRef text(String text) {
 		Object characters = Arrival.encoded(text);
 		int kind = kindOf(characters);
 		long length = (long) Array.getLength(characters) << Word.shift(kind);
-		return new Place(characters, kind, 0, length, Word.string(kind == Native.CHAR), text, 0, 1, false);
+		return new ArrayRef(characters, kind, 0, length, Word.string(kind == Native.CHAR), text, 0, 1, false);
 	}
 
 	/** Serialized objects. */
-	static Place packed(byte[] bytes, int length, long word) {
-		return new Place(bytes, Native.BYTE, 0, length, word, bytes, 0, length, false);
+	static ArrayRef packed(byte[] bytes, int length, long word) {
+		return new ArrayRef(bytes, Native.BYTE, 0, length, word, bytes, 0, length, false);
 	}
 
 	/** Refuses what is not a portion of something with so many elements. */
@@ -85,14 +85,14 @@ final class Place {
 	}
 
 	/** A buffer or an array of arrays of primitives; null: something else. */
-	static Place of(String operation, Object buf, int from, int count, boolean receive) {
+	static ArrayRef of(String operation, Object buf, int from, int count, boolean receive) {
 		if (buf instanceof Buffer)
 			return buffer(operation, (Buffer) buf, from, count, receive);
 		int depth = Rows.depth(buf);
 		return depth < 2 ? null : rows(operation, (Object[]) buf, from, count, depth);
 	}
 
-	private static Place buffer(String operation, Buffer buf, int from, int count, boolean receive) {
+	private static ArrayRef buffer(String operation, Buffer buf, int from, int count, boolean receive) {
 		int kind = Buffers.kind(buf);
 		int start = count == Message.ALL ? buf.position() : from;
 		int elements = count == Message.ALL ? buf.remaining() : count;
@@ -102,30 +102,30 @@ final class Place {
 		long word = Word.elements(kind, elements);
 		int shift = Word.shift(kind);
 		if (buf.isDirect() && Buffers.isNativeOrder(buf))
-			return new Place(buf, Native.MEMORY, (long) start << shift, (long) elements << shift, word, buf, start, elements, false);
+			return new ArrayRef(buf, Native.MEMORY, (long) start << shift, (long) elements << shift, word, buf, start, elements, false);
 		if (buf.hasArray())
-			return new Place(buf.array(), kind, (long) (buf.arrayOffset() + start) << shift, (long) elements << shift, word, buf, start,
+			return new ArrayRef(buf.array(), kind, (long) (buf.arrayOffset() + start) << shift, (long) elements << shift, word, buf, start,
 				elements, false);
 		if ((long) elements << shift > Integer.MAX_VALUE - 16)
 			throw new XXDevException(operation + ": a " + buf.getClass().getSimpleName() + " of " + elements + " elements in another byte order than the "
 				+ "machine's is too long: 2 GB are the most; use ByteOrder.nativeOrder()");
 		byte[] copy = receive ? new byte[elements << shift] : Buffers.copy(kind, buf, start, elements);
-		return new Place(copy, Native.BYTE, 0, copy.length, word, buf, start, elements, true);
+		return new ArrayRef(copy, Native.BYTE, 0, copy.length, word, buf, start, elements, true);
 	}
 
-	private static Place rows(String operation, Object[] buf, int from, int count, int depth) {
+	private static ArrayRef rows(String operation, Object[] buf, int from, int count, int depth) {
 		int rows = count == Message.ALL ? buf.length : count;
 		int first = count == Message.ALL ? 0 : from;
 		check(operation, buf, buf.length, first, rows);
 		int kind = Rows.kind(buf);
 		Object[] leaves = Rows.leaves(operation, buf, first, rows, depth);
 		long word = Word.rows(kind, rows, depth, Rows.checksum(buf, first, rows, depth));
-		return new Place(leaves, Native.ROWS + kind, 0, leaves.length, word, buf, first, rows, false);
+		return new ArrayRef(leaves, Native.ROWS + kind, 0, leaves.length, word, buf, first, rows, false);
 	}
 
 	/** Where objects and Strings are received. */
-	static Place objects(Object[] buf, int from, int count, long limit) {
-		return new Place(null, Native.BODY, 0, limit, 0, buf, from, count, false);
+	static ArrayRef objects(Object[] buf, int from, int count, long limit) {
+		return new ArrayRef(null, Native.BODY, 0, limit, 0, buf, from, count, false);
 	}
 
 	/** Brings a received message from the copy to the buffer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jni/place.h"
+#include "jni/array_ref.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -10,26 +10,26 @@
 #include "jni/common.h"
 
 /* One stretch of a copy: the thread is not at a safepoint meanwhile, some ten microseconds. */
-#define PLACE_STRETCH ((size_t)64 << 10)
+#define ARRAY_REF_STRETCH ((size_t)64 << 10)
 
 /* log2 of the element size, by kind */
-static const unsigned char place_shift[8] = {0, 0, 1, 1, 2, 3, 2, 3};
+static const unsigned char array_ref_shift[8] = {0, 0, 1, 1, 2, 3, 2, 3};
 
 /* GetPrimitiveArrayCritical gives the array itself. */
-static bool place_pins;
-static JavaVM *place_vm;
+static bool array_ref_pins;
+static JavaVM *array_ref_vm;
 
-int place_load(JNIEnv *env)
+int array_ref_load(JNIEnv *env)
 {
 	jbyteArray array = (*env)->NewByteArray(env, 64);
 	void *at, *again;
 
-	if (!array || (*env)->GetJavaVM(env, &place_vm) != 0)
+	if (!array || (*env)->GetJavaVM(env, &array_ref_vm) != 0)
 		return -1;
-	/* two copies have two addresses (-Xcheck:jni copies and says that it does not) */
+	/* two copies have two addresses (-Xcheck:jni copies, but isCopy is false) */
 	at = (*env)->GetPrimitiveArrayCritical(env, array, NULL);
 	again = (*env)->GetPrimitiveArrayCritical(env, array, NULL);
-	place_pins = at && at == again;
+	array_ref_pins = at && at == again;
 	if (again)
 		(*env)->ReleasePrimitiveArrayCritical(env, array, again, JNI_ABORT);
 	if (at)
@@ -38,50 +38,50 @@ int place_load(JNIEnv *env)
 	return 0;
 }
 
-static void *place_enter(struct ibvx_pin *heap)
+static void *array_ref_enter(struct ibvx_pin *heap)
 {
-	struct place *p = (struct place *)heap;
+	struct array_ref *p = (struct array_ref *)heap;
 	char *at = (*p->env)->GetPrimitiveArrayCritical(p->env, p->array, NULL);
 
 	return at ? at + p->offset : NULL;
 }
 
-static void place_leave(struct ibvx_pin *heap, void *at)
+static void array_ref_leave(struct ibvx_pin *heap, void *at)
 {
-	struct place *p = (struct place *)heap;
+	struct array_ref *p = (struct array_ref *)heap;
 
 	(*p->env)->ReleasePrimitiveArrayCritical(p->env, p->array, (char *)at - p->offset, 0);
 }
 
 /* Of the calling thread; NULL: it is none of Java's. */
-static JNIEnv *place_env(void)
+static JNIEnv *array_ref_env(void)
 {
 	void *env = NULL;
 
-	return (*place_vm)->GetEnv(place_vm, &env, JNI_VERSION_10) == JNI_OK ? env : NULL;
+	return (*array_ref_vm)->GetEnv(array_ref_vm, &env, JNI_VERSION_10) == JNI_OK ? env : NULL;
 }
 
-static void *place_enter_zero_copy(struct ibvx_pin *heap)
+static void *array_ref_enter_zero_copy(struct ibvx_pin *heap)
 {
-	struct place *p = (struct place *)heap;
+	struct array_ref *p = (struct array_ref *)heap;
 
-	p->env = place_env();
-	return p->env ? place_enter(heap) : NULL;
+	p->env = array_ref_env();
+	return p->env ? array_ref_enter(heap) : NULL;
 }
 
-static void place_drop(struct ibvx_pin *heap)
+static void array_ref_drop(struct ibvx_pin *heap)
 {
-	struct place *p = (struct place *)heap;
-	JNIEnv *env = place_env();
+	struct array_ref *p = (struct array_ref *)heap;
+	JNIEnv *env = array_ref_env();
 
 	if (env)
 		(*env)->DeleteGlobalRef(env, p->array);
 	free(p);
 }
 
-struct ibvx_pin *place_zero_copy(const struct place *p)
+struct ibvx_pin *array_ref_zero_copy(const struct array_ref *p)
 {
-	struct place *zero_copy = malloc(sizeof(*zero_copy));
+	struct array_ref *zero_copy = malloc(sizeof(*zero_copy));
 	jobject array = zero_copy ? (*p->env)->NewGlobalRef(p->env, p->array) : NULL;
 
 	if (!array) {
@@ -91,15 +91,15 @@ struct ibvx_pin *place_zero_copy(const struct place *p)
 	}
 	*zero_copy = *p;
 	zero_copy->array = array;
-	zero_copy->heap.enter = place_enter_zero_copy;
-	zero_copy->heap.drop = place_drop;
+	zero_copy->heap.enter = array_ref_enter_zero_copy;
+	zero_copy->heap.drop = array_ref_drop;
 	return &zero_copy->heap;
 }
 
-struct place place_of(JNIEnv *env, jobject array, jint kind, jlong offset, jlong length)
+struct array_ref array_ref_of(JNIEnv *env, jobject array, jint kind, jlong offset, jlong length)
 {
-	return (struct place){
-		.heap = {.enter = place_enter, .leave = place_leave},
+	return (struct array_ref){
+		.heap = {.enter = array_ref_enter, .leave = array_ref_leave},
 		.env = env,
 		.array = array,
 		.kind = kind,
@@ -108,24 +108,24 @@ struct place place_of(JNIEnv *env, jobject array, jint kind, jlong offset, jlong
 	};
 }
 
-void *place_address(const struct place *p)
+void *array_ref_address(const struct array_ref *p)
 {
 	return memory_at(p->env, p->array, (jlong)p->offset);
 }
 
-bool place_direct(const struct place *p)
+bool array_ref_direct(const struct array_ref *p)
 {
-	return place_pins && place_is_array(p);
+	return array_ref_pins && array_ref_is_array(p);
 }
 
 /* Java has checked the range, so nothing was out of bounds; -Xcheck:jni wants to see the question asked. */
-static void place_asked(JNIEnv *env)
+static void array_ref_asked(JNIEnv *env)
 {
-	if (!place_pins && (*env)->ExceptionCheck(env))
+	if (!array_ref_pins && (*env)->ExceptionCheck(env))
 		(*env)->ExceptionClear(env);
 }
 
-static void place_get(JNIEnv *env, jobject array, jint kind, jsize first, jsize count, void *to)
+static void array_ref_get(JNIEnv *env, jobject array, jint kind, jsize first, jsize count, void *to)
 {
 	switch (kind) {
 	case xxdev_ibvdev_Native_BOOLEAN:
@@ -153,10 +153,10 @@ static void place_get(JNIEnv *env, jobject array, jint kind, jsize first, jsize 
 		(*env)->GetDoubleArrayRegion(env, array, first, count, to);
 		break;
 	}
-	place_asked(env);
+	array_ref_asked(env);
 }
 
-static void place_set(JNIEnv *env, jobject array, jint kind, jsize first, jsize count, const void *from)
+static void array_ref_set(JNIEnv *env, jobject array, jint kind, jsize first, jsize count, const void *from)
 {
 	switch (kind) {
 	case xxdev_ibvdev_Native_BOOLEAN:
@@ -184,54 +184,54 @@ static void place_set(JNIEnv *env, jobject array, jint kind, jsize first, jsize 
 		(*env)->SetDoubleArrayRegion(env, array, first, count, from);
 		break;
 	}
-	place_asked(env);
+	array_ref_asked(env);
 }
 
 /* length is that of a message: it may end within an element if its sender had other elements, and then so much is left out. */
-static void place_pull_array(JNIEnv *env, jobject array, jint kind, size_t at, size_t length, char *to)
+static void array_ref_pull_array(JNIEnv *env, jobject array, jint kind, size_t at, size_t length, char *to)
 {
-	unsigned shift = place_shift[kind];
+	unsigned shift = array_ref_shift[kind];
 
 	while (length > 0) {
-		size_t n = length < PLACE_STRETCH ? length : PLACE_STRETCH;
+		size_t n = length < ARRAY_REF_STRETCH ? length : ARRAY_REF_STRETCH;
 
-		place_get(env, array, kind, (jsize)(at >> shift), (jsize)(n >> shift), to);
+		array_ref_get(env, array, kind, (jsize)(at >> shift), (jsize)(n >> shift), to);
 		at += n;
 		to += n;
 		length -= n;
 	}
 }
 
-static void place_push_array(JNIEnv *env, jobject array, jint kind, size_t at, size_t length, const char *from)
+static void array_ref_push_array(JNIEnv *env, jobject array, jint kind, size_t at, size_t length, const char *from)
 {
-	unsigned shift = place_shift[kind];
+	unsigned shift = array_ref_shift[kind];
 
 	while (length > 0) {
-		size_t n = length < PLACE_STRETCH ? length : PLACE_STRETCH;
+		size_t n = length < ARRAY_REF_STRETCH ? length : ARRAY_REF_STRETCH;
 
-		place_set(env, array, kind, (jsize)(at >> shift), (jsize)(n >> shift), from);
+		array_ref_set(env, array, kind, (jsize)(at >> shift), (jsize)(n >> shift), from);
 		at += n;
 		from += n;
 		length -= n;
 	}
 }
 
-void place_pull(const struct place *p, size_t at, size_t length, void *to)
+void array_ref_pull(const struct array_ref *p, size_t at, size_t length, void *to)
 {
-	place_pull_array(p->env, p->array, p->kind, p->offset + at, length, to);
+	array_ref_pull_array(p->env, p->array, p->kind, p->offset + at, length, to);
 }
 
-void place_push(const struct place *p, size_t at, size_t length, const void *from)
+void array_ref_push(const struct array_ref *p, size_t at, size_t length, const void *from)
 {
-	place_push_array(p->env, p->array, p->kind, p->offset + at, length, from);
+	array_ref_push_array(p->env, p->array, p->kind, p->offset + at, length, from);
 }
 
 /* The bytes of one row; the row itself in *row, a local reference to be deleted, unless row is NULL. */
-static size_t place_row(const struct place *p, size_t i, jobject *row)
+static size_t array_ref_row(const struct array_ref *p, size_t i, jobject *row)
 {
 	jobject array = (*p->env)->GetObjectArrayElement(p->env, p->array, (jsize)(p->offset + i));
 	size_t bytes = (size_t)(*p->env)->GetArrayLength(p->env, array)
-		       << place_shift[p->kind - xxdev_ibvdev_Native_ROWS];
+		       << array_ref_shift[p->kind - xxdev_ibvdev_Native_ROWS];
 
 	if (row)
 		*row = array;
@@ -240,73 +240,73 @@ static size_t place_row(const struct place *p, size_t i, jobject *row)
 	return bytes;
 }
 
-static size_t place_table_bytes(const struct place *p)
+static size_t array_ref_table_bytes(const struct array_ref *p)
 {
 	return (1 + p->length) * sizeof(int32_t);
 }
 
-size_t place_capacity(const struct place *p)
+size_t array_ref_capacity(const struct array_ref *p)
 {
 	size_t bytes;
 
-	if (!place_is_rows(p))
+	if (!array_ref_is_rows(p))
 		return p->length;
-	bytes = place_table_bytes(p);
+	bytes = array_ref_table_bytes(p);
 	for (size_t i = 0; i < p->length; i++)
-		bytes += place_row(p, i, NULL);
+		bytes += array_ref_row(p, i, NULL);
 	return bytes;
 }
 
-static void *place_copy_rows(const struct place *p, size_t *bytes)
+static void *array_ref_copy_rows(const struct array_ref *p, size_t *bytes)
 {
-	size_t at = place_table_bytes(p);
+	size_t at = array_ref_table_bytes(p);
 	int32_t *table;
 
-	*bytes = place_capacity(p);
+	*bytes = array_ref_capacity(p);
 	table = malloc(*bytes);
 	if (!table)
 		return NULL;
 	table[0] = (int32_t)p->length;
 	for (size_t i = 0; i < p->length; i++) {
 		jobject row;
-		size_t length = place_row(p, i, &row);
+		size_t length = array_ref_row(p, i, &row);
 
-		table[1 + i] = (int32_t)(length >> place_shift[p->kind - xxdev_ibvdev_Native_ROWS]);
-		place_pull_array(p->env, row, p->kind - xxdev_ibvdev_Native_ROWS, 0, length, (char *)table + at);
+		table[1 + i] = (int32_t)(length >> array_ref_shift[p->kind - xxdev_ibvdev_Native_ROWS]);
+		array_ref_pull_array(p->env, row, p->kind - xxdev_ibvdev_Native_ROWS, 0, length, (char *)table + at);
 		(*p->env)->DeleteLocalRef(p->env, row);
 		at += length;
 	}
 	return table;
 }
 
-void *place_copy(const struct place *p, size_t *bytes)
+void *array_ref_copy(const struct array_ref *p, size_t *bytes)
 {
 	void *copy;
 
-	if (place_is_rows(p)) {
-		copy = place_copy_rows(p, bytes);
+	if (array_ref_is_rows(p)) {
+		copy = array_ref_copy_rows(p, bytes);
 	} else {
 		*bytes = p->length;
 		copy = malloc(p->length ? p->length : 1);
 		if (copy)
-			place_pull(p, 0, p->length, copy);
+			array_ref_pull(p, 0, p->length, copy);
 	}
 	if (!copy)
 		error_set(-ENOMEM, "no memory for a copy of a message of %zu bytes", *bytes);
 	return copy;
 }
 
-/* Does the message's table fit its length and the place? */
-static int place_check_rows(const struct place *p, const int32_t *table, size_t bytes)
+/* Does the message's table fit its length and the array? */
+static int array_ref_check_rows(const struct array_ref *p, const int32_t *table, size_t bytes)
 {
-	unsigned shift = place_shift[p->kind - xxdev_ibvdev_Native_ROWS];
-	size_t at = place_table_bytes(p);
+	unsigned shift = array_ref_shift[p->kind - xxdev_ibvdev_Native_ROWS];
+	size_t at = array_ref_table_bytes(p);
 
 	if (bytes < sizeof(int32_t) || (size_t)table[0] != p->length || bytes < at)
 		return error_set(-EMSGSIZE, "a message of %d rows met a receive of %zu",
 				 bytes < sizeof(int32_t) ? 0 : table[0], p->length);
 	for (size_t i = 0; i < p->length; i++) {
-		size_t room = place_row(p, i, NULL) >> shift;
+		size_t room = array_ref_row(p, i, NULL) >> shift;
 
 		if (table[1 + i] < 0 || (size_t)table[1 + i] > room)
 			return error_set(-EMSGSIZE, "row %zu of the message has %d elements, the receive's has %zu", i,
@@ -314,21 +314,21 @@ static int place_check_rows(const struct place *p, const int32_t *table, size_t 
 		at += (size_t)table[1 + i] << shift;
 	}
 	return at == bytes ? 0
-			   : error_set(-EMSGSIZE, "a message of rows has %zu bytes and says that it has %zu", bytes, at);
+			   : error_set(-EMSGSIZE, "a message of rows has %zu bytes, but its table describes %zu", bytes, at);
 }
 
-int place_scatter(const struct place *p, const void *message, size_t bytes)
+int array_ref_scatter(const struct array_ref *p, const void *message, size_t bytes)
 {
 	const int32_t *table = message;
-	size_t at = place_table_bytes(p);
-	int rc = place_check_rows(p, table, bytes);
+	size_t at = array_ref_table_bytes(p);
+	int rc = array_ref_check_rows(p, table, bytes);
 
 	for (size_t i = 0; rc == 0 && i < p->length; i++) {
-		size_t length = (size_t)table[1 + i] << place_shift[p->kind - xxdev_ibvdev_Native_ROWS];
+		size_t length = (size_t)table[1 + i] << array_ref_shift[p->kind - xxdev_ibvdev_Native_ROWS];
 		jobject row;
 
-		place_row(p, i, &row);
-		place_push_array(p->env, row, p->kind - xxdev_ibvdev_Native_ROWS, 0, length, (const char *)message + at);
+		array_ref_row(p, i, &row);
+		array_ref_push_array(p->env, row, p->kind - xxdev_ibvdev_Native_ROWS, 0, length, (const char *)message + at);
 		(*p->env)->DeleteLocalRef(p->env, row);
 		at += length;
 	}

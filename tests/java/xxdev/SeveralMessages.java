@@ -10,8 +10,8 @@ import xxdev.Status;
 import xxdev.Type;
 
 /** Many non-blocking sends of arrays at once, whatever the program does until it waits for them. Two ranks: 0 sends, 1 receives. */
-final class Windows extends Program {
-	private static final int WINDOW = 16;
+final class SeveralMessages extends Program {
+	private static final int MESSAGES = 16;
 	/** In bytes: copied, eager, by rendezvous. */
 	private static final int[] SIZES = {2000, 40000, 1 << 20};
 	private static final int DONE = 1;
@@ -19,7 +19,7 @@ final class Windows extends Program {
 	private int tag;
 
 	public static void main(String[] args) throws Exception {
-		new Windows().launch(args);
+		new SeveralMessages().launch(args);
 	}
 
 	private Object make(Kind kind, int bytes, int i) {
@@ -35,8 +35,8 @@ final class Windows extends Program {
 
 	/** Nothing but the library has a reference to what is sent. */
 	private Request[] start(int bytes) {
-		Request[] requests = new Request[WINDOW];
-		for (int i = 0; i < WINDOW; i++) {
+		Request[] requests = new Request[MESSAGES];
+		for (int i = 0; i < MESSAGES; i++) {
 			Object array = make(kind(i), bytes, i);
 			requests[i] = i % 5 == 4 ? dev.issend(array, ids[1], tag + i, CONTEXT) : dev.isend(array, ids[1], tag + i, CONTEXT);
 		}
@@ -53,16 +53,16 @@ final class Windows extends Program {
 		void run(Request[] requests) throws Exception;
 	}
 
-	/** Rank 0 starts a window and does the rest; rank 1 takes it, in order or backwards, then says so. */
-	private void each(boolean backwards, boolean says, Rest rest) throws Exception {
+	/** Rank 0 starts several sends and does the rest; rank 1 takes it, in order or backwards, then reports it. */
+	private void each(boolean backwards, boolean reports, Rest rest) throws Exception {
 		for (int bytes : SIZES) {
 			if (me == 0)
 				rest.run(start(bytes));
-			for (int i = 0; i < WINDOW && me == 1; i++)
-				take(backwards ? WINDOW - 1 - i : i, bytes);
-			if (me == 1 && says)
+			for (int i = 0; i < MESSAGES && me == 1; i++)
+				take(backwards ? MESSAGES - 1 - i : i, bytes);
+			if (me == 1 && reports)
 				signal(0, DONE);
-			tag += WINDOW;
+			tag += MESSAGES;
 			meet();
 		}
 	}
@@ -76,7 +76,7 @@ final class Windows extends Program {
 	void waitsInOrder() throws Exception {
 		for (boolean backwards : new boolean[] {false, true})
 			each(backwards, false, requests -> {
-				for (int i = 0; i < WINDOW; i++)
+				for (int i = 0; i < MESSAGES; i++)
 					finish(requests[i], i);
 			});
 	}
@@ -85,7 +85,7 @@ final class Windows extends Program {
 	void waitsBackwards() throws Exception {
 		for (boolean backwards : new boolean[] {false, true})
 			each(backwards, false, requests -> {
-				for (int i = WINDOW - 1; i >= 0; i--)
+				for (int i = MESSAGES - 1; i >= 0; i--)
 					finish(requests[i], i);
 			});
 	}
@@ -103,7 +103,7 @@ final class Windows extends Program {
 	void receivesMeanwhile() throws Exception {
 		each(true, true, requests -> {
 			await(1, DONE);
-			for (int i = 0; i < WINDOW; i++)
+			for (int i = 0; i < MESSAGES; i++)
 				finish(requests[i], i);
 		});
 	}
@@ -114,7 +114,7 @@ final class Windows extends Program {
 			while (dev.iprobe(ids[1], DONE, CONTEXT + 1) == null)
 				Thread.onSpinWait();
 			await(1, DONE);
-			for (int i = 0; i < WINDOW; i++)
+			for (int i = 0; i < MESSAGES; i++)
 				check(requests[i].test() != null, "it has been received");
 		});
 	}
@@ -125,7 +125,7 @@ final class Windows extends Program {
 			Request done = dev.irecv(new byte[0], ids[1], DONE, CONTEXT + 1);
 			while (done.test() == null)
 				Thread.onSpinWait();
-			for (int i = 0; i < WINDOW; i++)
+			for (int i = 0; i < MESSAGES; i++)
 				finish(requests[i], i);
 		});
 	}
@@ -140,11 +140,11 @@ final class Windows extends Program {
 				start(bytes);
 				other.finish();
 			} else {
-				for (int i = 0; i < WINDOW; i++)
+				for (int i = 0; i < MESSAGES; i++)
 					take(i, bytes);
 				signal(0, DONE);
 			}
-			tag += WINDOW;
+			tag += MESSAGES;
 			meet();
 		}
 	}
@@ -158,7 +158,7 @@ final class Windows extends Program {
 					letGo(bytes, free);
 				else
 					take(0, bytes);
-				tag += WINDOW;
+				tag += MESSAGES;
 				meet();
 			}
 	}
