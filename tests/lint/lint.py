@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Rules of the project that no compiler checks.
 
-usage: lint.py arrows|cycles|files|calls|words|layout ROOT
+usage: lint.py arrows|cycles|files|calls|words|prose|layout ROOT
        lint.py exports ROOT LIBRARY
 
 Prints "file:line: what" for every breach and exits 1, or exits 0.
@@ -253,6 +253,22 @@ def words(root):
     return found
 
 
+PROSE_COLUMNS = 120
+
+
+def prose(root):
+    """The prose of documents is no wider than PROSE_COLUMNS; tables and code are as wide as they are."""
+    found = []
+    tops = [name for name in ("README.md", "SECURITY.md") if os.path.isfile(os.path.join(root, name))]
+    for path in tops + list(walk(root, SOURCE_DIRS, (".md",))):
+        code = False
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            code ^= line.lstrip().startswith("```")
+            if not code and not line.startswith("|") and len(line) > PROSE_COLUMNS:
+                found.append((path, number, "prose of %d columns, at most %d" % (len(line), PROSE_COLUMNS)))
+    return found
+
+
 def layout(root):
     """Java is indented by tabs, as .editorconfig demands."""
     found = []
@@ -298,7 +314,7 @@ def exports(root, library):
 
 
 def main(argv):
-    checks = {"arrows": arrows, "cycles": cycles, "files": files, "calls": calls, "words": words, "layout": layout, "exports": exports}
+    checks = {"arrows": arrows, "cycles": cycles, "files": files, "calls": calls, "words": words, "prose": prose, "layout": layout, "exports": exports}
     if len(argv) < 3 or argv[1] not in checks or len(argv) != (4 if argv[1] == "exports" else 3):
         sys.exit(__doc__)
     found = checks[argv[1]](*argv[2:])

@@ -56,6 +56,7 @@ BREACHES = [
     ("words", "native/old.md", "the debt of a peer\n", "emergency credit"),
     ("words", "tests/old.py", "# is told the end\n", "is notified"),
     ("words", "scripts/man/old.1", "the window of a ring\n", "ring mapping"),
+    ("prose", "native/Wide.md", "word " * 30 + "\n", "columns"),
     ("layout", "java/Spaces.java", "class A {\n    int a;\n}\n", "by spaces"),
     ("layout", "java/Blanks.java", "class A { \n}\n", "blanks"),
     ("calls", "native/core/exit.c", "void f(void) { exit (1); }\n", "exit"),
@@ -84,7 +85,7 @@ def run(check, extra):
 
 def main():
     failed = 0
-    for check in ("arrows", "files", "calls", "words", "layout"):
+    for check in ("arrows", "files", "calls", "words", "prose", "layout"):
         found = run(check, [])
         if found:
             print("%s: finds breaches where there are none: %s" % (check, found))
