@@ -100,7 +100,8 @@ for (method, (device, connect)), rendezvous in itertools.product(METHODS.items()
     both = "%s %s verbs_rendezvous=%s" % (FORCED, connect, rendezvous)
     case("matrix-%s-%s" % (method, rendezvous), ONLY[device],
          "".join(jobs(MATRIX, "%s %s %s" % (both, inline, srq)) for inline, srq in itertools.product(INLINE, SRQ)))
-    for inline, srq in itertools.product(INLINE, SRQ):
+    # 100,000 messages: two of the four, so that the methods meet each of them.
+    for inline, srq in zip(INLINE, SRQ if rendezvous == "read" else reversed(SRQ)):
         case("total-%s-%s-%s-%s" % (method, rendezvous, "inline" if inline == INLINE[0] else "noinline", "srq" if srq == SRQ[0] else "nosrq"),
              ONLY[device], jobs(TOTAL, "%s %s %s" % (both, inline, srq)))
 
@@ -112,15 +113,27 @@ PARTS = {
     "b": "sizes objects derived packed random barrier bcast gather",
     "c": "reduce located userop flat intra groups cartesian graph inter iwaitany peek itest mpjdev",
 }
-# What runs where: the connection methods and the rendezvous take turns over the parts, so that each meets every section at 2 or 4 ranks.
-JAVA = [(method, rendezvous, ranks, part) for method, rendezvous, ranks, part in itertools.product(METHODS, RENDEZVOUS, (2, 4), PARTS)]
-for method, rendezvous, ranks, part in JAVA:
+# Every connection method meets every part at 2 and at 4 ranks.  Rendezvous, inline and the shared queue alternate over them, so that any two values
+# of the five meet in some case (pairs() looks): all combinations would be 144 cases of some minutes each.
+JAVA = [(method, ranks, part, RENDEZVOUS[(w + r + p) % 2], INLINE[(w * r + p) % 2], SRQ[(w + p * r + p // 2) % 2])
+        for (w, method), (r, ranks), (p, part) in itertools.product(enumerate(METHODS), enumerate((2, 4)), enumerate(PARTS))]
+
+
+def pairs():
+    """Raises unless any two values of two different factors are together in some case of JAVA."""
+    factors = (METHODS, (2, 4), PARTS, RENDEZVOUS, INLINE, SRQ)
+    for a, b in itertools.combinations(range(len(factors)), 2):
+        missing = set(itertools.product(factors[a], factors[b])) - {(row[a], row[b]) for row in JAVA}
+        if missing:
+            raise AssertionError("no case has %s" % sorted(missing))
+
+
+pairs()
+for method, ranks, part, rendezvous, inline, srq in JAVA:
     device, connect = METHODS[method]
-    settings = "%s %s verbs_rendezvous=%s" % (FORCED, connect, rendezvous)
-    for inline, srq in zip(INLINE, SRQ):
-        case("java-%s-%s-%s-%d%s" % (method, rendezvous, "srq" if srq == SRQ[0] else "nosrq", ranks, part), ONLY[device],
-             environment("%s %s %s" % (settings, inline, srq)) + "mpi %d $MPI_TESTS mpitest.Everything limit=400 threads=2 %s\n" %
-             (ranks, PARTS[part]), java=True)
+    settings = "%s %s verbs_rendezvous=%s %s %s" % (FORCED, connect, rendezvous, inline, srq)
+    case("java-%s-%s-%d%s" % (method, rendezvous, ranks, part), ONLY[device],
+         environment(settings) + "mpi %d $MPI_TESTS mpitest.Everything limit=400 threads=2 %s\n" % (ranks, PARTS[part]), java=True)
 
 for method, (device, connect) in METHODS.items():
     for test in ("device.DeviceTest", "mpitest.EndingsTest"):
