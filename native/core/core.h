@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/choice.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -45,23 +46,11 @@ struct umsg {
 	uint64_t payload[];
 };
 
-/* What is learned about the long messages of one size class with one peer (cost.h). */
+/* The methods for a long message; which is faster is learned for each peer and size class (cost.h). */
 enum cost_method { COST_RING, COST_GET, COST_UNLEARNED, COST_UNDECIDED = COST_METHOD_UNDECIDED };
 #define COST_SHIFT_MIN 14u /* the first class begins at 16 KB */
 #define COST_SIZES 11u     /* 16 KB to 16 MB and more */
 #define COST_CLASSES (2 * COST_SIZES) /* of memory that has an address, of pinnable memory */
-struct cost_class {
-	/* sender */
-	uint8_t best;
-	uint16_t interval, countdown; /* messages between two explorations, until the next */
-	uint32_t sent;
-	/* receiver */
-	uint8_t in_best, confirmed;
-	bool hint_pending;
-	uint16_t in_interval;
-	uint32_t cost_ns[2];            /* by enum cost_method */
-	uint32_t explored_ns;            /* cost of the best method when the other one was last tried */
-};
 
 enum peer_state {
 	PEER_OPEN,
@@ -118,7 +107,7 @@ struct peer {
 	uint64_t inflow_at, inflow_total;
 	size_t inflow_cost;
 
-	struct cost_class *costs; /* COST_CLASSES, or NULL */
+	struct choice *costs; /* COST_CLASSES, or NULL */
 	bool hints_pending;
 	int timed_count;       /* receives from it that are being measured */
 	int64_t long_end_ns;   /* when its last long message was complete, while some are measured */

@@ -10,8 +10,7 @@
  * Which is faster depends on the processors' distance, the caches and the pages, and changes within
  * seconds.  So for each peer and size class the receiver measures what real messages took, from the
  * sender's start to the last byte (the ranks of a node share a clock), and reports the faster method by
- * a HINT.  The sender follows the hint and explores the other method now and then: the slower that one
- * is, the more seldom, so that exploration costs about 1 %.
+ * a HINT.  The sender follows the hint and explores the other method now and then (base/choice.h).
  *
  * The caller holds the core's lock.
  */
@@ -34,13 +33,6 @@ bool cost_on_hint(struct peer *p, uint32_t size_class, uint32_t method, uint64_t
 
 /* The sender's clock, as WIRE_TIMED carries it. */
 uint32_t cost_clock(void);
-
-/* The same for one size class, without messages and clocks.  The sender chooses and takes in hints; the receiver learns, and
- * is to send a hint (in_best, in_interval) when hint_pending is set. */
-void cost_class_init(struct cost_class *c);
-enum cost_method cost_class_choose(struct cost_class *c, bool *timed);
-void cost_class_hint(struct cost_class *c, enum cost_method method, unsigned interval);
-void cost_class_learn(struct cost_class *c, enum cost_method method, uint64_t sample_ns);
 
 /* Adds what has been learned about the peer to the counters. */
 void cost_counters(const struct peer *p, void (*add)(void *arg, const char *name, uint64_t value), void *arg);

@@ -103,7 +103,7 @@ static int peer_credit(struct peer *p)
 static int peer_flush_hints(struct peer *p, int *sent)
 {
 	for (unsigned k = 0; k < COST_CLASSES; k++) {
-		struct cost_class *c = &p->costs[k];
+		struct choice *c = &p->costs[k];
 		int rc;
 
 		if (!c->hint_pending)

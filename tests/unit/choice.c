@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Learned costs of one size class: a sender and a receiver without messages and clocks. */
+/* A learned choice: one side chooses, the other learns; without messages and clocks. */
 #include "unit.h"
 
 #include <stdlib.h>
 
-#include "core/cost.h"
+#include "base/choice.h"
 
 static uint64_t state;
 
@@ -16,38 +16,38 @@ static uint64_t draw(uint64_t n)
 }
 
 struct pair {
-	struct cost_class sender, receiver;
+	struct choice sender, receiver;
 	uint64_t cost_ns[2]; /* of the machine, by method */
 	unsigned noise_percent;
 	unsigned late_percent; /* receives that are posted late: no sample */
-	uint64_t total_ns, best_ns, gets;
+	uint64_t total_ns, best_ns, seconds;
 };
 
-static void pair_init(struct pair *p, uint64_t ring_ns, uint64_t get_ns)
+static void pair_init(struct pair *p, uint64_t first_ns, uint64_t second_ns)
 {
-	*p = (struct pair){.cost_ns = {ring_ns, get_ns}};
-	cost_class_init(&p->sender);
-	cost_class_init(&p->receiver);
+	*p = (struct pair){.cost_ns = {first_ns, second_ns}};
+	choice_init(&p->sender);
+	choice_init(&p->receiver);
 }
 
 static void message(struct pair *p)
 {
 	bool timed;
-	enum cost_method method = cost_class_choose(&p->sender, &timed);
+	unsigned method = choice_make(&p->sender, &timed);
 	uint64_t ns = p->cost_ns[method];
 
 	p->total_ns += ns;
 	p->best_ns += p->cost_ns[0] < p->cost_ns[1] ? p->cost_ns[0] : p->cost_ns[1];
-	p->gets += method == COST_GET;
+	p->seconds += method == 1;
 	ns += ns * draw(p->noise_percent + 1) / 100;
 	if (draw(200) == 0)
 		ns += 4000000; /* preempted */
 	if (!timed || draw(100) < p->late_percent)
 		return;
-	cost_class_learn(&p->receiver, method, ns);
+	choice_learn(&p->receiver, method, ns);
 	if (p->receiver.hint_pending) {
 		p->receiver.hint_pending = false;
-		cost_class_hint(&p->sender, (enum cost_method)p->receiver.in_best, p->receiver.in_interval);
+		choice_hint(&p->sender, p->receiver.in_best, p->receiver.in_interval);
 	}
 }
 
@@ -55,13 +55,13 @@ static void messages(struct pair *p, int count)
 {
 	p->total_ns = 0;
 	p->best_ns = 0;
-	p->gets = 0;
+	p->seconds = 0;
 	for (int i = 0; i < count; i++)
 		message(p);
 }
 
 static const struct {
-	uint64_t ring_ns, get_ns;
+	uint64_t first_ns, second_ns;
 } machines[] = {{1400, 5700}, {8600, 5400}, {28900, 15200}, {22000, 85000}, {123000, 95000}, {2400000, 4200000}, {9000, 8000}};
 
 /* From the first message on the faster method is found; afterwards exploration costs about 1 %. */
@@ -73,7 +73,7 @@ static void finds_the_faster_method(void **unused)
 			uint64_t seed = state;
 			struct pair p;
 
-			pair_init(&p, machines[m].ring_ns, machines[m].get_ns);
+			pair_init(&p, machines[m].first_ns, machines[m].second_ns);
 			p.noise_percent = 20;
 			messages(&p, 2000);
 			messages(&p, 20000);
@@ -96,8 +96,8 @@ static void follows_the_machine(void **unused)
 		p.noise_percent = 20;
 		messages(&p, 3000);
 		for (int flip = 0; flip < 6; flip++) {
-			p.cost_ns[COST_RING] = flip % 2 ? 1400 : 8600;
-			p.cost_ns[COST_GET] = flip % 2 ? 5700 : 5400;
+			p.cost_ns[0] = flip % 2 ? 1400 : 8600;
+			p.cost_ns[1] = flip % 2 ? 5700 : 5400;
 			messages(&p, 1500);
 			messages(&p, 4000);
 			if (p.total_ns * 100 > p.best_ns * 105)
@@ -137,7 +137,7 @@ static void unmeasured(void **unused)
 	pair_init(&p, 1000, 4000);
 	p.late_percent = 100;
 	messages(&p, 10000);
-	assert_in_range(p.gets, 1, 30);
+	assert_in_range(p.seconds, 1, 30);
 }
 
 int main(void)
@@ -149,5 +149,5 @@ int main(void)
 		cmocka_unit_test(unmeasured),
 	};
 
-	return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
 }
