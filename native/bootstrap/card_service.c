@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/proof.h"
+#include "base/thread.h"
 #include "bootstrap/deadline.h"
 #include "bootstrap/message.h"
 #include "bootstrap/munge.h"
@@ -205,7 +205,6 @@ int card_service_start(struct card_service **out, const struct address_listener 
 		       const struct card *card)
 {
 	struct card_service *s = calloc(1, sizeof(*s));
-	sigset_t all, before;
 	int err;
 
 	if (!s)
@@ -221,14 +220,11 @@ int card_service_start(struct card_service **out, const struct address_listener 
 		free(s);
 		return err;
 	}
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&s->thread, NULL, service_thread, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = thread_start(&s->thread, service_thread, s);
 	if (err) {
 		close(s->stop_fd);
 		free(s);
-		return error_sys(-err, "a thread");
+		return err;
 	}
 	*out = s;
 	return 0;

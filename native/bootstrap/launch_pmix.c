@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "bootstrap/deadline.h"
 #include "bootstrap/launch_row.h"
 #include "bootstrap/pmix_abi.h"
@@ -93,20 +93,13 @@ static void pmix_abandon(struct pmix *p)
 
 static int pmix_start_thread(struct pmix *p)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
 	pthread_t thread;
-	int err;
+	/* libpmix's own threads inherit its signal mask: signals are the program's business. */
+	int err = thread_start(&thread, pmix_thread, p);
 
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* libpmix's own threads inherit this: signals are the program's business. */
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&thread, &attr, pmix_thread, p);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return err ? error_sys(-err, "PMIx: a thread") : 0;
+	if (!err)
+		pthread_detach(thread);
+	return err;
 }
 
 /* Runs one step to its end or to the deadline. */

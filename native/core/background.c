@@ -2,8 +2,8 @@
 #include "core/background.h"
 
 #include "base/futex.h"
+#include "base/thread.h"
 #include "core/progress.h"
-#include "core/thread.h"
 #include "core/waiter.h"
 
 /* Polls by a call that is about to return and finds packets while it arms the doorbell; then the progress thread goes on. */

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "core/background.h"
 #include "core/progress.h"
-#include "core/thread.h"
 #include "core/wait.h"
 #include "core/waiter.h"
 

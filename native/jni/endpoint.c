@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/fence.h"
+#include "base/thread.h"
 #include "jni/visit.h"
 
 #define SLOT_BITS 8
@@ -30,8 +31,11 @@ struct slot {
 
 static struct slot slots[SLOT_COUNT];
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
-/* endpoint_close() fences the other threads, then reads all visits (base/fence.h); else each visitor fences. */
+/* endpoint_close() fences the other threads, then reads all visits (base/fence.h); until the kernel has agreed, or if it
+ * does not, each visitor fences too. */
 static _Atomic bool fence_by_closer;
+static pthread_t asking;
+static bool asks;
 
 static struct slot *slot_of(int64_t handle)
 {
@@ -49,7 +53,6 @@ int64_t endpoint_add(struct ibvx *ep)
 	int64_t handle = error_set(-EMFILE,
 		"this process has %d devices open already: finish one of them first", SLOT_COUNT);
 
-	atomic_store(&fence_by_closer, fence_possible());
 	pthread_mutex_lock(&adding);
 	for (int i = 0; i < SLOT_COUNT; i++) {
 		/* Handle 0 is "none": the first slot starts with generation 1. */
@@ -108,7 +111,7 @@ static int count_visits(int64_t handle)
 	int count = 0;
 
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load(&fence_by_closer))
+	if (fence_possible())
 		fence_others();
 	for (struct visit *v = atomic_load(&visit_list); v; v = v->next)
 		count += atomic_load_explicit(&v->handle, memory_order_acquire) == handle;
@@ -219,8 +222,24 @@ void endpoint_abort_all(void)
 	}
 }
 
+static void *ask(void *arg)
+{
+	(void)arg;
+	atomic_store(&fence_by_closer, fence_possible());
+	return NULL;
+}
+
+void endpoint_load(void)
+{
+	asks = thread_start(&asking, ask, NULL) == 0;
+	if (!asks)
+		ask(NULL);
+}
+
 void endpoint_unload(void)
 {
+	if (asks)
+		pthread_join(asking, NULL);
 	endpoint_abort_all();
 	visit_unload();
 }

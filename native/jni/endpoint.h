@@ -16,6 +16,10 @@
 
 #include "ibvx.h"
 
+/* The library has been loaded.  Asks the kernel for base/fence.h on a thread of its own: in a process with threads the answer
+ * takes 10 ms, during which Java opens an endpoint. */
+void endpoint_load(void);
+
 /* Takes the endpoint over.  The handle (positive), or -EMFILE with text: *ep stays the caller's. */
 int64_t endpoint_add(struct ibvx *ep);
 

@@ -79,6 +79,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 		/* The JVM's own exception names the class or field that is missing. */
 		return (*env)->ExceptionCheck(env) ? JNI_ERR : refuse(env, "a class or field is missing");
 	}
+	endpoint_load();
 	return JNI_VERSION_1_8;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 package xdev.ibvdev;
 
+import java.io.File;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
 
 /** Looks at a shared library before the dynamic loader does, whose words are poor and which a cut file kills (SIGBUS). */
 final class ElfFile {
@@ -21,9 +21,9 @@ final class ElfFile {
 	 *
 	 * @throws IOException with the reason if not
 	 */
-	static void check(Path file) throws IOException {
-		try (FileChannel channel = FileChannel.open(file)) {
-			ByteBuffer header = read(channel, 0, HEADER);
+	static void check(File file) throws IOException {
+		try (RandomAccessFile in = new RandomAccessFile(file, "r")) { /* a channel loads 30 classes more */
+			ByteBuffer header = read(in, 0, HEADER);
 			if (header.limit() < HEADER || header.getInt(0) != 0x7f454c46)
 				throw new IOException("not a shared library (no ELF header)");
 			boolean big = header.get(5) == 2;
@@ -34,30 +34,34 @@ final class ElfFile {
 				throw new IOException("wrong architecture: it is for ELF machine " + machine + ", this JVM ("
 					+ System.getProperty("os.arch") + ") needs " + expected);
 			if (header.get(4) == 2)
-				checkWhole(channel, header);
+				checkWhole(in, header);
 		}
 	}
 
 	/** ELF64: every segment that will be mapped lies within the file. */
-	private static void checkWhole(FileChannel channel, ByteBuffer header) throws IOException {
+	private static void checkWhole(RandomAccessFile in, ByteBuffer header) throws IOException {
 		int size = header.getShort(54) & 0xffff;
 		int count = header.getShort(56) & 0xffff;
-		ByteBuffer segments = read(channel, header.getLong(32), size * count).order(header.order());
+		ByteBuffer segments = read(in, header.getLong(32), size * count).order(header.order());
 		boolean whole = size >= 56 && segments.limit() == size * count;
 		for (int i = 0; whole && i < count; i++) {
 			int at = i * size;
 			long end = segments.getLong(at + 8) + segments.getLong(at + 32);
-			whole = segments.getInt(at) != PT_LOAD || end >= 0 && end <= channel.size();
+			whole = segments.getInt(at) != PT_LOAD || end >= 0 && end <= in.length();
 		}
 		if (!whole)
-			throw new IOException("cut short: it has " + channel.size() + " bytes, fewer than its header states");
+			throw new IOException("cut short: it has " + in.length() + " bytes, fewer than its header states");
 	}
 
-	private static ByteBuffer read(FileChannel channel, long position, int length) throws IOException {
-		ByteBuffer buffer = ByteBuffer.allocate(length);
-		while (buffer.hasRemaining() && position >= 0 && channel.read(buffer, position + buffer.position()) > 0)
-			continue;
-		return buffer.flip();
+	private static ByteBuffer read(RandomAccessFile in, long position, int length) throws IOException {
+		byte[] bytes = new byte[length];
+		int got = 0;
+		if (position >= 0) {
+			in.seek(position);
+			for (int n = 0; n >= 0 && got < length; got += Math.max(n, 0))
+				n = in.read(bytes, got, length - got);
+		}
+		return ByteBuffer.wrap(bytes, 0, got);
 	}
 
 	/** e_machine for Java's name of an architecture; 0: not known here, let the dynamic loader judge. */

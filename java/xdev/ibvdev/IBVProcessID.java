@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 package xdev.ibvdev;
 
-import java.nio.charset.StandardCharsets;
-import java.util.UUID;
 import xdev.ProcessID;
 
 /** A process id that knows its rank, so that a send need not look it up. */
@@ -10,13 +8,13 @@ public final class IBVProcessID extends ProcessID {
 	private final int rank;
 
 	/**
-	 * The id of a rank. It is made from the job's id, so every rank makes the same one and no message is needed.
+	 * The id of a rank, the same on every rank.
 	 *
 	 * @param jobId the job
 	 * @param rank  the rank in it
 	 */
 	IBVProcessID(String jobId, int rank) {
-		super(UUID.nameUUIDFromBytes((jobId + ":" + rank).getBytes(StandardCharsets.US_ASCII)));
+		super(RankId.of(jobId, rank));
 		this.rank = rank;
 	}
 

@@ -4,9 +4,13 @@ package xdev.ibvdev;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 
 /**
@@ -64,7 +68,7 @@ public final class NativeLibrary {
 
 	private static boolean tried(String file, List<String> failures) {
 		try {
-			checkFile(Path.of(file));
+			checkFile(new File(file));
 			System.load(file);
 			return true;
 		} catch (IOException | UnsatisfiedLinkError | SecurityException e) {
@@ -74,12 +78,12 @@ public final class NativeLibrary {
 		}
 	}
 
-	private static void checkFile(Path file) throws IOException {
-		if (!Files.exists(file))
+	private static void checkFile(File file) throws IOException {
+		if (!file.exists())
 			throw new IOException("no such file");
-		if (Files.isDirectory(file))
+		if (file.isDirectory())
 			throw new IOException("this is a directory; name the file in it");
-		if (!Files.isReadable(file))
+		if (!file.canRead())
 			throw new IOException("not readable by this user");
 		ElfFile.check(file);
 	}
@@ -87,6 +91,23 @@ public final class NativeLibrary {
 	private static String resource() {
 		return "META-INF/native/" + System.getProperty("os.name").toLowerCase(java.util.Locale.ROOT) + "-"
 			+ System.getProperty("os.arch") + "/" + System.mapLibraryName("ibvdev");
+	}
+
+	/**
+	 * A new folder of this user alone. Files.createTempDirectory draws its name from SecureRandom, which loads Java's
+	 * security providers; here nobody need not guess the name, as what exists already is not used.
+	 */
+	private static Path privateFolder() throws IOException {
+		for (int tries = 0;; tries++) {
+			Path dir = Path.of(System.getProperty("java.io.tmpdir"), "ibvdev-" + Long.toString(System.nanoTime() + tries, 36));
+			try {
+				return Files.createDirectory(dir, PosixFilePermissions.asFileAttribute(EnumSet.of(PosixFilePermission.OWNER_READ,
+					PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE)));
+			} catch (FileAlreadyExistsException e) {
+				if (tries == 1000)
+					throw e;
+			}
+		}
 	}
 
 	/** A file that is loaded can be deleted: the mapping stays. */
@@ -97,7 +118,7 @@ public final class NativeLibrary {
 				failures.add(name + ": the jar has no library for this system");
 				return false;
 			}
-			Path dir = Files.createTempDirectory("ibvdev-");
+			Path dir = privateFolder();
 			Path file = dir.resolve(System.mapLibraryName("ibvdev"));
 			try {
 				Files.copy(in, file);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 package xxdev.ibvdev;
 
-import java.nio.charset.StandardCharsets;
 import java.util.UUID;
+import xdev.ibvdev.RankId;
 import xxdev.PID;
 
 /** A process of a job. The name is made from the job's id, so that every process makes the same one. */
@@ -12,7 +12,7 @@ final class IBVPID extends PID {
 
 	IBVPID(String jobId, int rank) {
 		this.rank = rank;
-		uuid = UUID.nameUUIDFromBytes((jobId + ":" + rank).getBytes(StandardCharsets.US_ASCII));
+		uuid = RankId.of(jobId, rank);
 	}
 
 	@Override

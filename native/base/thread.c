@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/thread.h"
+#include "base/thread.h"
 
 #include <signal.h>
 

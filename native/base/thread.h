@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef IBVX_CORE_THREAD_H
-#define IBVX_CORE_THREAD_H
+#ifndef IBVX_BASE_THREAD_H
+#define IBVX_BASE_THREAD_H
 /* thread: starting the library's own threads. */
 #include <pthread.h>
 
