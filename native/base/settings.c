@@ -100,6 +100,8 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"how long the start waits for missing ranks"),
 	[SETTING_FINISH_TIMEOUT_MS] = INT("finish_timeout_ms", "ms", 0, MS_MAX, false, "30000",
 		"how long the close waits for accepted sends to drain"),
+	[SETTING_NODE_TIMEOUT_MS] = INT("node_timeout_ms", "ms", 2000, 3600000, false, "10000",
+		"how long the kernel of another machine may answer nothing before its ranks are lost, about"),
 	[SETTING_FAULT_SCOPE] = CHOICE("fault_scope", scope_choices, 1, "peer",
 		"what a dead rank ends: the requests that need it, or all requests of the job"),
 	[SETTING_LOG] = CHOICE("log", log_choices, 5, "off", "how much is logged"),

@@ -51,6 +51,7 @@ enum setting {
 	SETTING_MUNGE_SOCKET,      /* path; empty: the default of libmunge */
 	SETTING_START_TIMEOUT_MS,  /* ms until a missing rank fails the start */
 	SETTING_FINISH_TIMEOUT_MS, /* ms that close waits for sends to drain */
+	SETTING_NODE_TIMEOUT_MS,   /* ms that a machine may answer nothing before its ranks are lost */
 	SETTING_FAULT_SCOPE,       /* choice: peer, job */
 	SETTING_LOG,               /* choice: off, error, warn, info, debug, trace */
 	SETTING_LOG_FILE,          /* path; %r becomes the rank; empty: stderr */

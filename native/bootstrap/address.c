@@ -196,10 +196,11 @@ int address_connected(int fd)
 	return 0;
 }
 
-void address_tune(int fd)
+void address_tune(int fd, int timeout_ms)
 {
-	int one = 1, idle_s = 10, interval_s = 3, count = 3;
-	unsigned int unacknowledged_ms = 20000;
+	/* With TCP_USER_TIMEOUT a keepalive probe at or after it ends the connection, so it depends on the interval only. */
+	int one = 1, idle_s = timeout_ms / 2000, interval_s = 1 + timeout_ms / 20000, count = 10;
+	unsigned int unacknowledged_ms = (unsigned int)timeout_ms;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));

@@ -55,8 +55,9 @@ int address_connected(int fd);
  * marked as tried), the reason of the last that failed, or -EHOSTUNREACH if none is left. */
 int address_connect_any(const struct address_list *list, uint32_t *tried, int64_t deadline, int *which);
 
-/* No delay for small frames, and a dead machine is noticed in about 20 s. */
-void address_tune(int fd);
+/* No delay for small frames; a machine whose kernel acknowledges nothing for timeout_ms (2000 or more, rounded to seconds)
+ * ends the connection. */
+void address_tune(int fd, int timeout_ms);
 
 struct address_listener {
 	int fds[ADDRESS_MAX];

@@ -195,7 +195,7 @@ int bootstrap_join(struct bootstrap *b, const struct log *log, char job_id[33])
 	deadline = deadline_after_ms(settings_int(b->settings, SETTING_START_TIMEOUT_MS));
 	err = join_check_job_id(id, settings_origin(b->settings, SETTING_JOB_ID));
 	if (!err)
-		err = net_open(&b->net, b->rank, b->size, log);
+		err = net_open(&b->net, b->rank, b->size, (int)settings_int(b->settings, SETTING_NODE_TIMEOUT_MS), log);
 	if (!err)
 		err = join_start(b, id, deadline);
 	if (!err)

@@ -160,7 +160,7 @@ static void net_admit(struct net *n, enum message_purpose purpose, int fd)
 	if (purpose == MESSAGE_LOCAL) {
 		snprintf(text, sizeof(text), "process %d of this node", pid);
 	} else {
-		address_tune(fd);
+		address_tune(fd, n->node_timeout_ms);
 		address_peer_text(fd, text);
 	}
 	s = net_socket_new(n, fd);
@@ -304,12 +304,13 @@ void net_drain(struct net *n, int ms)
 	}
 }
 
-int net_open(struct net *n, int rank, int size, const struct log *log)
+int net_open(struct net *n, int rank, int size, int node_timeout_ms, const struct log *log)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &net_timer_mark};
 
 	n->rank = rank;
 	n->size = size;
+	n->node_timeout_ms = node_timeout_ms;
 	n->log = log;
 	n->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	n->timer_fd = n->epoll_fd < 0 ? -1 : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);

@@ -32,6 +32,7 @@ struct net {
 	struct tree *tree;
 	const struct log *log;
 	int rank, size;
+	int node_timeout_ms;      /* a machine that answers nothing for so long is dead */
 	int64_t deadline;         /* of the join, for connecting */
 	struct address_list root; /* rank 0's addresses */
 	uint32_t tried;
@@ -54,7 +55,7 @@ struct net {
 extern const struct tree_net net_ops;
 
 /* 0 or -errno with text. */
-int net_open(struct net *n, int rank, int size, const struct log *log);
+int net_open(struct net *n, int rank, int size, int node_timeout_ms, const struct log *log);
 void net_close_all(struct net *n); /* zeroed ones with epoll_fd -1 too */
 
 /* Opens the local listener early, so that ranks of this node may come before rank 0 is ready.  No error: the network

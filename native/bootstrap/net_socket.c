@@ -189,7 +189,7 @@ static int net_connect(void *net, int link, enum message_purpose purpose, int in
 	}
 	s->connecting = true; /* also where it stands already: the engine hears of it in the next turn */
 	if (purpose != MESSAGE_LOCAL)
-		address_tune(fd);
+		address_tune(fd, n->node_timeout_ms);
 	net_socket_arm(n, s);
 	return 0;
 }

@@ -18,6 +18,7 @@
 
 /* The starter listens before it starts a rank; a later round's one may be a moment late. */
 #define STARTER_CONNECT_MS 3000
+#define STARTER_SILENCE_MS 20000
 #define STARTER_UTF_MAX 65535
 #define STARTER_REPORT "Sending Info"
 #define STARTER_ANSWER "#Peer Information"
@@ -156,7 +157,7 @@ static int starter_connect_one(struct starter *s, const struct address *a, int64
 		return err;
 	s->fd = poll.fd;
 	s->far = !address_is_loopback(a);
-	address_tune(s->fd);
+	address_tune(s->fd, STARTER_SILENCE_MS);
 	address_peer_text(s->fd, s->peer);
 	return 0;
 }

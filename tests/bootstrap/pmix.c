@@ -85,102 +85,90 @@ static void test_local(void **state)
 	unsetenv("FAKE_PMIX_LOCAL");
 }
 
+/* The same with one variable of the double set: the last of the ranks, whom it strikes. */
+static const struct session_rank *faulty(const char *variable, const char *value, int size, int first, int last, int rounds,
+					 const char *timeout)
+{
+	static struct session_rank ranks[RANKS];
+
+	setenv(variable, value, 1);
+	run(ranks, size, first, last, rounds, timeout);
+	unsetenv(variable);
+	return &ranks[last - 1];
+}
+
+/* A call, and the ranks of two that have to run for it: rank 0 alone puts; rank 1 gets once rank 0 has come to the fence. */
+static const struct {
+	const char *name;
+	int first, last;
+} calls[] = {{"PMIx_Init", 1, 2},   {"PMIx_Get size", 1, 2}, {"PMIx_Put", 0, 1},
+	     {"PMIx_Commit", 0, 1}, {"PMIx_Fence", 1, 2},    {"PMIx_Get", 0, 2}};
+#define CALLS (sizeof(calls) / sizeof(calls[0]))
+
 static void test_failures(void **state)
 {
-	static const char *const calls[] = {"PMIx_Init",  "PMIx_Get size", "PMIx_Put",
-					    "PMIx_Commit", "PMIx_Fence",    "PMIx_Get"};
-	struct session_rank ranks[RANKS];
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		int rank = i == 2 || i == 3 ? 0 : 1;
+	for (size_t i = 0; i < CALLS; i++) {
+		const struct session_rank *r =
+			faulty("FAKE_PMIX_FAIL", calls[i].name, 2, calls[i].first, calls[i].last, 2, "start_timeout_ms=500");
 
-		setenv("FAKE_PMIX_FAIL", calls[i], 1);
-		/* Rank 0 alone can put; rank 1 alone can fail to get, once the fence is open. */
-		if (i == 5)
-			run(ranks, 2, 0, 2, 2, "start_timeout_ms=500");
-		else
-			run(ranks, 2, rank, rank + 1, 2, "start_timeout_ms=500");
-		assert_int_equal(ranks[rank].rounds_done, 0);
-		assert_non_null(strstr(ranks[rank].first_text, "FAKE-ERROR"));
-		assert_non_null(strstr(ranks[rank].first_text, "FakePMIx 4.2.2"));
-		assert_int_equal(ranks[rank].result, -ESTALE);
+		assert_int_equal(r->rounds_done, 0);
+		assert_non_null(strstr(r->first_text, "FAKE-ERROR"));
+		assert_non_null(strstr(r->first_text, "FakePMIx 4.2.2"));
+		assert_int_equal(r->result, -ESTALE);
 	}
-	unsetenv("FAKE_PMIX_FAIL");
 }
 
 static void test_hangs(void **state)
 {
-	static const char *const calls[] = {"PMIx_Init", "PMIx_Get size", "PMIx_Put", "PMIx_Commit", "PMIx_Fence", "PMIx_Get"};
-	struct session_rank ranks[RANKS];
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+	for (size_t i = 0; i < CALLS; i++) {
 		int64_t begin = clock_now_ns();
-		int rank = i == 2 || i == 3 ? 0 : 1;
+		const struct session_rank *r =
+			faulty("FAKE_PMIX_HANG", calls[i].name, 2, calls[i].first, calls[i].last, 1, "start_timeout_ms=300");
 
-		setenv("FAKE_PMIX_HANG", calls[i], 1);
-		if (i == 5)
-			run(ranks, 2, 0, 2, 1, "start_timeout_ms=300");
-		else
-			run(ranks, 2, rank, rank + 1, 1, "start_timeout_ms=300");
-		assert_int_equal(ranks[rank].result, -ETIMEDOUT);
-		assert_non_null(strstr(ranks[rank].text, "PMIx_"));
+		assert_int_equal(r->result, -ETIMEDOUT);
+		assert_non_null(strstr(r->text, "PMIx_"));
 		assert_true(clock_now_ns() - begin < 8000 * CLOCK_NS_PER_MS);
 	}
-	unsetenv("FAKE_PMIX_HANG");
 }
 
-static void test_end(void **state)
+/* One round that ends with an error on the last rank. */
+static void test_other_faults(void **state)
 {
-	struct session_rank ranks[RANKS];
+	static const struct {
+		const char *variable, *value;
+		int size, first, last;
+		const char *timeout;
+		int result;
+		const char *text;
+	} faults[] = {
+		{"FAKE_PMIX_FAIL", "PMIx_Finalize", 2, 0, 2, "start_timeout_ms=10000", -EPROTO, "PMIx_Finalize"},
+		{"FAKE_PMIX_HANG", "PMIx_Finalize", 2, 0, 2, "start_timeout_ms=1500", -ETIMEDOUT, "PMIx_"},
+		{"FAKE_PMIX_CARD", "ibvx1/cut", 2, 0, 2, "start_timeout_ms=500", -EPROTO, "card was cut"},
+		{"FAKE_PMIX_TYPE", "3", 2, 1, 2, "start_timeout_ms=500", -EPROTO, "type 3"},
+		/* A size that the rank is not below. */
+		{"FAKE_PMIX_SIZE", "1", 1, 2, 3, "start_timeout_ms=500", -EPROTO, "rank 2 of 1"},
+		{"FAKE_PMIX_VERSION", "OpenPMIx 2.2.5", 2, 1, 2, "start_timeout_ms=500", -EPROTO, "2.2.5"},
+	};
 
 	(void)state;
-	setenv("FAKE_PMIX_FAIL", "PMIx_Finalize", 1);
-	run(ranks, 2, 0, 2, 1, "start_timeout_ms=10000");
-	assert_int_equal(ranks[0].result, -EPROTO);
-	assert_non_null(strstr(ranks[0].text, "PMIx_Finalize"));
-	unsetenv("FAKE_PMIX_FAIL");
-	setenv("FAKE_PMIX_HANG", "PMIx_Finalize", 1);
-	run(ranks, 2, 0, 2, 1, "start_timeout_ms=1500");
-	assert_int_equal(ranks[1].result, -ETIMEDOUT);
-	unsetenv("FAKE_PMIX_HANG");
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		const struct session_rank *r = faulty(faults[i].variable, faults[i].value, faults[i].size, faults[i].first,
+						      faults[i].last, 1, faults[i].timeout);
+
+		assert_int_equal(r->result, faults[i].result);
+		assert_non_null(strstr(r->text, faults[i].text));
+	}
 }
 
-static void test_odd_values(void **state)
-{
-	struct session_rank ranks[RANKS];
-
-	(void)state;
-	setenv("FAKE_PMIX_CARD", "ibvx1/cut", 1);
-	run(ranks, 2, 0, 2, 1, "start_timeout_ms=500");
-	assert_int_equal(ranks[1].result, -EPROTO);
-	assert_non_null(strstr(ranks[1].text, "card was cut"));
-	unsetenv("FAKE_PMIX_CARD");
-	setenv("FAKE_PMIX_TYPE", "3", 1);
-	run(ranks, 2, 1, 2, 1, "start_timeout_ms=500");
-	assert_int_equal(ranks[1].result, -EPROTO);
-	assert_non_null(strstr(ranks[1].text, "type 3"));
-	unsetenv("FAKE_PMIX_TYPE");
-	/* A size that the rank is not below. */
-	run(ranks, 1, 2, 3, 1, "start_timeout_ms=500");
-	assert_int_equal(ranks[2].result, -EPROTO);
-	assert_non_null(strstr(ranks[2].text, "rank 2 of 1"));
-}
-
-static void test_libraries(void **state)
+/* Another library of that name. */
+static void test_another_library(void **state)
 {
 	struct session_rank ranks[RANKS];
 	char prefix[300], path[400];
 
 	(void)state;
-	setenv("FAKE_PMIX_VERSION", "OpenPMIx 2.2.5", 1);
-	run(ranks, 2, 1, 2, 1, "start_timeout_ms=500");
-	assert_int_equal(ranks[1].result, -EPROTO);
-	assert_non_null(strstr(ranks[1].text, "2.2.5"));
-	unsetenv("FAKE_PMIX_VERSION");
-
-	/* Another library of that name. */
 	clear_folder();
 	snprintf(prefix, sizeof(prefix), "%s-other", folder);
 	snprintf(path, sizeof(path), "%s/lib", prefix);
@@ -203,8 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_faithful), cmocka_unit_test(test_local), cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_hangs),	 cmocka_unit_test(test_end),   cmocka_unit_test(test_odd_values),
-		cmocka_unit_test(test_libraries),
+		cmocka_unit_test(test_hangs),	 cmocka_unit_test(test_other_faults), cmocka_unit_test(test_another_library),
 	};
 	int failed;
 

@@ -242,7 +242,7 @@ static int find_local(int rank)
 	return -1;
 }
 
-static int net_connect(void *net, int link, enum message_purpose purpose, int index,
+static int sim_net_connect(void *net, int link, enum message_purpose purpose, int index,
 		       const struct message_address *address)
 {
 	int rank = rank_number(net), to = 0, conn;
@@ -282,7 +282,7 @@ static int net_connect(void *net, int link, enum message_purpose purpose, int in
 	return 0;
 }
 
-static void net_send(void *net, int link, struct frame *frame)
+static void sim_net_send(void *net, int link, struct frame *frame)
 {
 	int rank = rank_number(net), conn = sim.rank[rank].conn_of[link];
 	struct conn *c = &sim.conns[conn];
@@ -301,14 +301,14 @@ static void net_send(void *net, int link, struct frame *frame)
 				.frame = frame_ref(frame)});
 }
 
-static void net_finish(void *net, int link)
+static void sim_net_finish(void *net, int link)
 {
 	int rank = rank_number(net), conn = sim.rank[rank].conn_of[link];
 
 	conn_end(conn, conn_side(&sim.conns[conn], rank, link), -ECONNRESET);
 }
 
-static void net_close(void *net, int link)
+static void sim_net_close(void *net, int link)
 {
 	int rank = rank_number(net), conn = sim.rank[rank].conn_of[link];
 	int side = conn_side(&sim.conns[conn], rank, link);
@@ -331,7 +331,7 @@ static void reset_waiting(struct waiting *w)
 	}
 }
 
-static int net_listen(void *net, enum message_purpose purpose, bool loopback)
+static int sim_net_listen(void *net, enum message_purpose purpose, bool loopback)
 {
 	int rank = rank_number(net);
 
@@ -342,7 +342,7 @@ static int net_listen(void *net, enum message_purpose purpose, bool loopback)
 	return purpose == MESSAGE_LOCAL ? 0 : ATTACH_PORT_BASE + rank;
 }
 
-static void net_unlisten(void *net, enum message_purpose purpose)
+static void sim_net_unlisten(void *net, enum message_purpose purpose)
 {
 	struct rank *r = net;
 	struct waiting *w = r->backlog[purpose];
@@ -353,7 +353,7 @@ static void net_unlisten(void *net, enum message_purpose purpose)
 	reset_waiting(w);
 }
 
-static int net_random(void *net, void *out, size_t len)
+static int sim_net_random(void *net, void *out, size_t len)
 {
 	(void)net;
 	for (size_t i = 0; i < len; i++)
@@ -361,14 +361,14 @@ static int net_random(void *net, void *out, size_t len)
 	return 0;
 }
 
-static const struct tree_net net_ops = {
-	.connect = net_connect,
-	.send = net_send,
-	.close = net_close,
-	.finish = net_finish,
-	.listen = net_listen,
-	.unlisten = net_unlisten,
-	.random = net_random,
+static const struct tree_net sim_net = {
+	.connect = sim_net_connect,
+	.send = sim_net_send,
+	.close = sim_net_close,
+	.finish = sim_net_finish,
+	.listen = sim_net_listen,
+	.unlisten = sim_net_unlisten,
+	.random = sim_net_random,
 };
 
 /* What a program hears */
@@ -455,7 +455,7 @@ static void rank_end(struct rank *r, bool killed)
 					 conn_side(&sim.conns[r->conn_of[i]], rank_number(r), i),
 					 -ECONNRESET);
 	for (int p = 0; p < LISTENERS; p++)
-		net_unlisten(r, (enum message_purpose)p);
+		sim_net_unlisten(r, (enum message_purpose)p);
 	r->dead = true;
 	r->held = NULL;
 	r->held_end = &r->held;
@@ -721,7 +721,7 @@ static void begin(void)
 					  .addresses = 1,
 					  .where = "there",
 					  .log = &silence,
-					  .net = &net_ops,
+					  .net = &sim_net,
 					  .net_arg = r,
 					  .name = name_of};
 		int64_t late = sim.scenario == LATE && sim_below(10) == 0 ? sim_below(2000 * MS)
