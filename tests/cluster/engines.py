@@ -23,7 +23,6 @@ class Engine:
     main_sees = 0  # words before the program's own in main of an MPJ Express program
     agent = None  # regular expression: its process on a node, where its end ends the job
     stdin = True  # does rank 0 read what the command reads?
-    cut_each_time = False  # is the test with a node cut off run in the short suite?
     interrupts = 1  # how often Ctrl-C has to be pressed
     leftovers = ()  # beginnings of files that the engine itself leaves when it is killed
 
@@ -96,7 +95,6 @@ class SrunPmix(Srun):
 
 class SrunPmi2(Srun):
     name = "srun-pmi2"
-    cut_each_time = True
     kind = "pmi2"
 
 
@@ -127,6 +125,7 @@ class Hydra(Engine):
     """MPICH's mpiexec, version 4 (Debian)."""
     name = "hydra"
     command = "mpiexec.hydra"
+    agent = ".*hydra_pmi_proxy"
 
     @staticmethod
     def why_not():
@@ -186,7 +185,6 @@ class Hydra5(FromPip, Hydra):
 class Ibvrun(Engine):
     """ibvrun over ssh: the project's own."""
     name = "ibvrun"
-    cut_each_time = True
     main_sees = 3
     agent = ".*python3 -I -S"
 
@@ -203,7 +201,6 @@ class Ibvrun(Engine):
 class SrunIbvrun(SrunPmi2):
     """srun ibvrun Class: ibvrun finds that it is a task, and becomes the program."""
     name = "srun-ibvrun"
-    cut_each_time = False
     main_sees = 3
 
     def mpj(self, np, main, *words):

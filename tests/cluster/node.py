@@ -13,6 +13,11 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+sys.dont_write_bytecode = True
+
+from processes import wait_for  # noqa: E402  (the path has to be set first)
+
 STASH = "/run/stash"
 
 
@@ -35,14 +40,6 @@ def own_tmp(shared):
     os.makedirs("/run/sshd")
 
 
-def wait_for(condition, what, limit_s=20):
-    limit = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > limit:
-            sys.exit("node.py: %s did not come in %g s" % (what, limit_s))
-        time.sleep(0.01)
-
-
 def listens(address):
     try:
         socket.create_connection((address, 22), 1).close()
@@ -58,13 +55,13 @@ def main(number, state, isolated, *shared):
         run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
     for name, place in (("hosts", "/etc/hosts"), ("ssh_config", "/etc/ssh/ssh_config")):
         run("mount", "--bind", os.path.join(state, name), place)
-    wait_for(lambda: os.path.exists("/proc/sys/net/ipv4/conf/eth0"), "the network device")
+    wait_for(lambda: os.path.exists("/proc/sys/net/ipv4/conf/eth0"), "the network device is there")
     run("ip", "-batch", "-", text=True, input="link set lo up\nlink set eth0 up\n"
         "addr add 192.0.2.%s/24 dev eth0\naddr add 2001:db8:77::%s/64 dev eth0 nodad\n" % (number, number))
     log = os.open(os.path.join(state, "sshd_log_" + number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", os.path.join(state, "sshd_" + number)], stdin=subprocess.DEVNULL,
                      stdout=log, stderr=log)
-    wait_for(lambda: listens("192.0.2." + number), "sshd")
+    wait_for(lambda: listens("192.0.2." + number), "sshd listens")
     open(os.path.join(state, "ready_" + number), "w", encoding="ascii").close()
     while True:
         try:

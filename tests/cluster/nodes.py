@@ -10,10 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests", "common"))
+
+from processes import wait_for  # noqa: E402  (the path has to be set first)
+
 BRIDGE = "br0"
 SSH_CONFIG = """Host n*
   User root
@@ -58,17 +61,6 @@ def children(pid):
             return [int(word) for word in f.read().split()]
     except OSError:
         return []
-
-
-def wait_for(condition, what, limit_s=30):
-    limit = time.monotonic() + limit_s
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > limit:
-            raise AssertionError("did not happen in %g s: %s" % (limit_s, what))
-        time.sleep(0.02)
 
 
 class Nodes:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the cluster tests share: one set of nodes a test class, jobs on it, and nothing left behind."""
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,33 +11,20 @@ import unittest
 sys.dont_write_bytecode = True
 
 import world  # noqa: E402  (nothing is to be written into the checkout before)
-from nodes import Nodes, wait_for  # noqa: E402
+from nodes import Nodes  # noqa: E402
 from programs import BUILD, MPJ_HOME  # noqa: E402
 
-LIMIT_S = 60   # turns a hang into a failure
+import jobtest  # noqa: E402  (nodes has set the path)
+from processes import LIMIT_S, alive, read, undo_inherited_dispositions, wait_for  # noqa: E402,F401
+
 SETTLE_S = 10  # what an engine may take to clear up
 NOT_OURS = ("SLURM_", "PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "IBVDEV_", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
             "JDK_JAVA_OPTIONS", "CLASSPATH", "DISPLAY", "SSH_")
 
 
-def undo_inherited_dispositions():
-    """A shell's background jobs ignore SIGINT; a test starts a command as a terminal would."""
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def read(path):
-    try:
-        with open(path, encoding="utf-8", errors="replace") as f:
-            return f.read()
-    except FileNotFoundError:
-        return ""
-
-
-class ClusterTest(unittest.TestCase):
+class ClusterTest(jobtest.JobTest):
     """Each test finds the nodes idle and has to leave them so."""
 
-    maxDiff = None
     count = 4
     shared = False
     engine_class = None
@@ -56,7 +42,7 @@ class ClusterTest(unittest.TestCase):
             cls.addClassCleanup(cls.engine.close)
 
     def setUp(self):
-        self.jobs = []
+        super().setUp()
         self.folder = tempfile.mkdtemp(prefix="test-", dir=self.nodes.folder)
         self.before = self.nodes.snapshot()
         self.addCleanup(self._end_jobs)
@@ -65,20 +51,11 @@ class ClusterTest(unittest.TestCase):
         self.assert_nothing_left()
 
     def _end_jobs(self):
-        for job in self.jobs:
-            if job.poll() is None:
-                job.kill()
-            job.wait()
-            for stream in (job.stdin, job.stdout, job.stderr):
-                if stream and not stream.closed:
-                    stream.close()
+        self.end_jobs()
         for i in self.nodes.numbers:
             for pid in self.nodes.processes(i):
                 if pid not in self.before[i][0]:
                     os.kill(pid, signal.SIGKILL)
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
 
     def environ(self, **more):
         env = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
@@ -94,24 +71,8 @@ class ClusterTest(unittest.TestCase):
         self.jobs.append(job)
         return job
 
-    def finish(self, job, data=None, limit_s=LIMIT_S):
-        """(status, stdout, stderr) of a job that has to end."""
-        try:
-            out, err = job.communicate(data, timeout=limit_s)
-        except subprocess.TimeoutExpired as e:
-            self.fail("%s did not end in %g s\nstdout:\n%s\nstderr:\n%s\nleft: %s" % (
-                job.args, limit_s, _text(e.stdout), _text(e.stderr), self.nodes.new_since(self.before)))
-        return job.returncode, out, err
-
-    def run_job(self, *words, data=None, **options):
-        if data is not None:
-            options["stdin"] = subprocess.PIPE
-        return self.finish(self.start(*words, **options), data)
-
-    def succeed(self, *words, **options):
-        status, out, err = self.run_job(*words, **options)
-        self.assertEqual(status, 0, "stdout:\n%s\nstderr:\n%s" % (out, err))
-        return out, err
+    def what_is_left(self):
+        return "left: %s" % self.nodes.new_since(self.before)
 
     def send(self, job, number):
         """A signal to the command itself."""
@@ -142,14 +103,7 @@ class ClusterTest(unittest.TestCase):
             self.fail("left on the nodes:\n" + "\n".join(lines))
 
 
-def _text(data):
-    return data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-
-
 def main():
     """Runs this program's tests in a world of their own; status 77 if there is nothing to run here."""
     world.enter()
-    result = unittest.main(exit=False, argv=sys.argv).result
-    if not result.wasSuccessful():
-        sys.exit(1)
-    sys.exit(0 if result.testsRun > len(result.skipped) else world.SKIPPED)
+    jobtest.main()

@@ -12,25 +12,17 @@ import subprocess
 import sys
 import time
 
-
 import engines
 import programs
 import support
 import world
-from nodes import wait_for
+from support import alive, wait_for
 
 NP = 8
-CUT_S = 50  # how long a connection may be silent before it is given up, and some
+SILENT_MS = 3000  # node_timeout_ms where a node is cut off
+CUT_S = 30        # that, the way to the grandparent, and some
 ARGUMENTS = ("one", "two words", "", "$HOME")
 WORD = "a word; \"quoted\" $HOME"
-
-
-def alive(pid):
-    try:
-        with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as f:
-            return f.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 class Case(support.ClusterTest):
@@ -60,9 +52,9 @@ class Programs(Case):
 
 
 class Endings(Case):
-    def hanging(self):
-        """A job whose ranks all wait; gives it and the ranks' process ids."""
-        job = self.launch(programs.c("hang", self.folder))
+    def hanging(self, prefix=()):
+        """A job whose ranks all wait; gives it and the ranks' process ids.  prefix: words before the program."""
+        job = self.launch(list(prefix) + programs.c("hang", self.folder))
         files = [self.path("pid.%d" % r) for r in range(NP)]
         wait_for(lambda: job.poll() is not None or all(map(os.path.exists, files)), "all ranks wait")
         self.assertIsNone(job.poll(), "the job has ended: %s" % (self.finish(job) if job.poll() is not None else "",))
@@ -116,10 +108,8 @@ class Endings(Case):
         self.assertFalse([p for p in pids if alive(p)])
 
     def test_a_node_is_cut_off(self):
-        """The ranks notice it, on both sides; some engines do not, and are ended.  Takes half a minute."""
-        if not self.engine.cut_each_time and "IBVDEV_TEST_LONG" not in os.environ:
-            self.skipTest("in the suite cluster-long")
-        job, pids = self.hanging()
+        """The ranks notice it, on both sides; some engines do not, and are ended."""
+        job, pids = self.hanging(["env", "IBVDEV_NODE_TIMEOUT_MS=%d" % SILENT_MS])
         self.nodes.cut(4)
         try:
             wait_for(lambda: not any(map(alive, pids)), "all ranks have ended", CUT_S)

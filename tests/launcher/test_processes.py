@@ -6,10 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
-from support import IBVRUN, LauncherTest, alive, main, read, wait_for
+from support import IBVRUN, LIMIT_S, LauncherTest, alive, left_with, main, read, wait_for
 
 from ibvrun.conf import Ports
 
@@ -88,24 +87,15 @@ class Leftovers(LauncherTest):
         self.assertEqual(status, 0)
         self.assertFalse(alive(int(out)))
 
-    def test_shared_memory_of_the_job_is_removed(self):
-        script = 'f=/dev/shm/ibvdev-$IBVDEV_JOB_ID-test; : > $f; echo $f; kill -9 $$'
-        status, out, _ = self.sh(1, script)
-        self.assertEqual(status, 137)
-        self.assertRegex(out, r"^/dev/shm/ibvdev-[0-9a-f]{32}-test\n$")
-        self.assertFalse(os.path.exists(out.strip()))
-        self.assert_nothing_left()
-
     def test_killed_launcher_leaves_nothing(self):
-        script = ': > /dev/shm/ibvdev-$IBVDEV_JOB_ID-test; echo $IBVDEV_JOB_ID > "$3/id"; sleep 1000 & ' + \
-            'echo $! > "$3/child.$1"; ' + SLEEPER
+        script = 'sleep 1000 & echo $! > "$3/child.$1"; ' + SLEEPER
         job, pids = self.sleeping_job(3, script=script)
         pids += [int(read(self.path("child.%d" % r))) for r in range(3)]
-        segment = "/dev/shm/ibvdev-%s-test" % read(self.path("id")).strip()
-        self.assertTrue(os.path.exists(segment))
+        self.assertTrue(os.listdir(self.tmpdir))
+        self.assertLess(set(pids), set(left_with(self.tmpdir)))  # what finds them there finds what is left
         job.kill()
-        wait_for(lambda: not any(alive(p) for p in pids), "ranks and their children are gone")
-        wait_for(lambda: not os.path.exists(segment) and not os.listdir(self.tmpdir), "files are gone")
+        self.assert_nothing_left(LIMIT_S)
+        self.assertFalse([p for p in pids if alive(p)])
         self.finish(job)  # its output ends: nobody else holds it
 
     def test_a_guardian_that_was_killed_is_not_missed(self):
@@ -116,7 +106,7 @@ class Leftovers(LauncherTest):
         os.kill(guardian[0], signal.SIGKILL)
         job.terminate()
         self.assertEqual(self.finish(job)[0], 143)
-        self.assert_nothing_left(pids)
+        self.assert_nothing_left()
 
     def test_ending_signals_reach_the_ranks_and_end_the_job(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -128,7 +118,7 @@ class Leftovers(LauncherTest):
                 status, _, err = self.finish(job)
                 self.assertEqual(status, 128 + number)
                 self.assertIn("%s received" % number.name, err)
-                self.assert_nothing_left(pids)
+                self.assert_nothing_left()
 
     def test_a_second_signal_kills(self):
         script = 'trap "" TERM INT; echo $$ > "$3/pid.$1"; while :; do sleep 0.1; done'
@@ -138,7 +128,7 @@ class Leftovers(LauncherTest):
         self.assertTrue(all(alive(p) for p in pids))
         job.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(job)[0], 130)
-        self.assert_nothing_left(pids)
+        self.assert_nothing_left()
 
     def test_other_signals_are_passed_on_once(self):
         script = ('for s in QUIT USR1 USR2; do trap "echo $s >> \\"$3/got.$1\\"" $s; done; '
@@ -185,7 +175,7 @@ class Leftovers(LauncherTest):
         words = self.sh_words(2, 'trap "" INT TERM; ' + SLEEPER, "--grace", "1000", "--timeout", "20") + (self.folder,)
         status, _, err = self.run_job(*words, program=self.hasty_launcher(signal.SIGINT, signal.SIGTERM))
         self.assertEqual(status, 130, err)
-        self.assert_nothing_left([int(read(self.path("pid.0")))])
+        self.assert_nothing_left()
         self.assertFalse(os.path.exists(self.path("pid.1")), "a rank was started after the signals")
 
     def test_stop_and_continue(self):
@@ -256,11 +246,6 @@ class Jobs(LauncherTest):
                 lines = sorted(set(out.splitlines()))
                 self.assertEqual(len(lines), 1, out)
                 self.assertRegex(lines[0], r"^<%s\|%s>$" % (shown, secret or "[0-9a-f]{32}"))
-
-    def test_an_id_that_is_none_removes_nothing(self):
-        with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="ibvdev-0123") as other:
-            self.succeed(*self.sh_words(1, "exit 0"), env={"IBVDEV_JOB_ID": "0123"})
-            self.assertTrue(os.path.exists(other.name))
 
     def test_bind(self):
         allowed = sorted(os.sched_getaffinity(0))

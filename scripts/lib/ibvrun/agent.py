@@ -15,6 +15,7 @@ import time
 
 from . import bootstrap, keeper
 from .branch import END_S, Branch
+from .conf import remove_folder
 from .errors import STATUS_NOT_RUN
 from .ranks import Ranks
 from .wire import ALL, MAGIC, TICK_S, Kind, Link, pack, unpack
@@ -25,7 +26,7 @@ class Agent:
         """boot: what makes another agent (bootstrap.message)."""
         self._boot = boot
         self._note = note
-        self._notes = []
+        self._folders = []
         self._selector = selectors.DefaultSelector()
         self._node = None
         self._branches = []
@@ -57,7 +58,8 @@ class Agent:
                 for branch in list(self._branches):
                     branch.link.tick()
         keeper.kill_descendants()
-        keeper.remove(self._notes)
+        for folder in self._folders:
+            remove_folder(folder)
 
     def _done(self):
         if self._finished:
@@ -84,7 +86,6 @@ class Agent:
         spec = setup["spec"]
         self._node = spec["node"]
         self._up.silence_s = setup["silence_s"]
-        self._remember("job", setup["job"])
         self._send(Kind.HELLO, pack({"host": socket.gethostname(), "pid": os.getpid(),
                                      "cpus": len(os.sched_getaffinity(0)), "python": sys.version.split()[0]}))
         for below in spec["below"]:
@@ -108,7 +109,7 @@ class Agent:
         try:
             if self._stage is None:
                 self._stage = Stage()
-                self._remember("folder", self._stage.folder)
+                self._remember(self._stage.folder)
             self._stage.add(body)
         except OSError as e:
             self._send(Kind.FAILED, pack(["storing what is staged in %s: %s; is there room?"
@@ -161,9 +162,9 @@ class Agent:
     def _send(self, kind, body):
         self._up.send(kind, self._node, body)
 
-    def _remember(self, kind, text):
-        self._notes.append((kind, text))
-        self._note(kind, text)
+    def _remember(self, folder):
+        self._folders.append(folder)
+        self._note(folder)
 
     def _on_up_end(self, text):
         self._finished = text

@@ -23,8 +23,7 @@ def nodes_of(spec):
 
 
 class Branch:
-    """boot: of bootstrap.message; setup: what every agent of the job gets: "agent" (words), "python", "silence_s",
-    "job".
+    """boot: of bootstrap.message; setup: what every agent of the job gets: "agent" (words), "python", "silence_s".
 
     on_frame(kind, node, body) for all that comes up; on_lost(branch, text) once, unless it was asked to quit."""
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 
 from . import bootstrap, devices, engine, hosts, jvm, options, pmi
-from .conf import LOOPBACK, Job, Ports, remove_leftovers
+from .conf import LOOPBACK, Job, Ports, remove_folder
 from .crew import LocalCrew
 from .errors import UserError
 from .guardian import Guardian
@@ -158,7 +158,7 @@ def run_on_nodes(opts, installation, nodes):
     if places.stage:
         places.stage.close()
     output = Output(opts.tags, opts.output, opts.np)
-    crew = RemoteCrew(opts, plan, nodes, job, rank_environ(opts, os.environ), output, places.stage)
+    crew = RemoteCrew(opts, plan, nodes, rank_environ(opts, os.environ), output, places.stage)
     return Supervisor(opts, crew, output).run()
 
 
@@ -199,13 +199,13 @@ def supervise(opts, installation, job, places):
             command.argv = jvm.processors(command.argv, len(os.sched_getaffinity(0)), opts.np)
         if opts.verbose and jvm.shown(plan.commands[0].argv):
             report("each JVM gets " + jvm.shown(plan.commands[0].argv))
-        guardian = Guardian(job.id, job.folder)
+        guardian = Guardian(job.folder)
         if plan.conf_text is not None:
             job.write_conf(job.conf_path(), plan.conf_text)
         spawner = Spawner(dict(pmi.without_outer(os.environ), **exported(opts, os.environ)), guardian.started)
         return Supervisor(opts, LocalCrew(opts, plan, spawner, output, guardian, server), output).run()
     finally:
-        remove_leftovers(job.id, job.folder)
+        remove_folder(job.folder)
         if guardian:
             guardian.close()
         if server:

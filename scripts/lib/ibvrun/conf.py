@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What a job is made of before its first process: ids, ports, the conf file."""
+"""What a job is made of before its first process: ids, ports, the conf file.
+
+On one machine the ranks get a conf file, on several the wire of the agents (pmi).  The file stays for one machine because
+programs get its path as MPJ Express documents it, --dry-run can show commands that start the ranks by hand, and no step of
+ibvrun, which starts ranks meanwhile, lies between the ranks.  The ports in it are reserved, so that it cannot collide.
+"""
 import os
-import re
 import shutil
 import socket
 import tempfile
@@ -58,8 +62,7 @@ def conf_lines_mxdev(np):
 class Job:
     """Id, secret and the temporary folder of one job.
 
-    The user's values go to the ranks as they are: the library reports what is wrong with them.  Files are named by,
-    and removed for, a well-formed id only.
+    The user's values go to the ranks as they are: the library reports what is wrong with them.
     """
 
     def __init__(self, environ, by_launcher=False, ours=True):
@@ -67,9 +70,8 @@ class Job:
         ours: the ranks are ours to name and to clean up after."""
         self.by_launcher = by_launcher
         self._ours = ours
-        drawn = os.urandom(16).hex()
-        self.given_id = environ.get("IBVDEV_JOB_ID") or drawn
-        self.id = self.given_id if re.fullmatch("[0-9a-fA-F]{32}", self.given_id) else drawn
+        self._drawn = os.urandom(16).hex()
+        self.id = environ.get("IBVDEV_JOB_ID") or self._drawn
         self.secret = environ.get("IBVDEV_JOB_SECRET") or os.urandom(16).hex()
         self.folder = None
 
@@ -82,8 +84,8 @@ class Job:
         if not self._ours:
             return {}
         if self.by_launcher:
-            return {"IBVDEV_JOB_ID": self.given_id}
-        return {"IBVDEV_JOB_ID": self.given_id, "IBVDEV_JOB_SECRET": self.secret}
+            return {"IBVDEV_JOB_ID": self.id}
+        return {"IBVDEV_JOB_ID": self.id, "IBVDEV_JOB_SECRET": self.secret}
 
     def conf_word(self):
         """What a rank gets of the conf."""
@@ -93,7 +95,7 @@ class Job:
         """Where the conf file is or, before make_folder, where by-hand ranks can have it."""
         if self.folder:
             return os.path.join(self.folder, "job.conf")
-        return os.path.join(tempfile.gettempdir(), "ibvrun-%s.conf" % self.id[:12])
+        return os.path.join(tempfile.gettempdir(), "ibvrun-%s.conf" % self._drawn[:12])
 
     def make_folder(self):
         try:
@@ -103,34 +105,8 @@ class Job:
                             "you can write to" % (tempfile.gettempdir(), e.strerror)) from e
 
 
-def remove_leftovers(job_id, folder, shm="/dev/shm"):
-    """Removes what the job's name is on.  Called when no rank is left."""
+def remove_folder(folder):
+    """Removes a folder that this job made, with everything in it; None: there is none.  It may be gone already: the
+    guardian and a keeper do the same."""
     if folder:
-        for name in _names(folder):
-            _unlink(os.path.join(folder, name))
-        try:
-            os.rmdir(folder)
-        except OSError:
-            pass
-    for name in _names(shm):
-        if name.startswith("ibvdev-" + job_id):
-            _unlink(os.path.join(shm, name))
-
-
-def _names(folder):
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _unlink(path):
-    try:
-        os.unlink(path)
-    except OSError:
-        pass  # somebody else was faster, or it is not ours
-
-
-def remove_tree(folder):
-    """Removes a folder that this job made, with everything in it."""
-    shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)

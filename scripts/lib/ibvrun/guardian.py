@@ -3,12 +3,12 @@
 
 It reads a pipe whose other end only ibvrun holds.  "+pid" and "-pid" lines name the process groups
 live; "done" means that ibvrun has cleaned up itself.  The end of the pipe without it means that ibvrun was
-killed: the groups are killed and the job's files removed.
+killed: the groups are killed and the job's folder is removed.
 """
 import os
 import signal
 
-from .conf import remove_leftovers
+from .conf import remove_folder
 
 DONE = "done"
 NEVER_ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
@@ -18,13 +18,13 @@ NEVER_ENDED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, 
 class Guardian:
     """Has to be opened while the process has one thread and no rank yet."""
 
-    def __init__(self, job_id, folder):
+    def __init__(self, folder):
         read_end, self._fd = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
             try:
                 os.close(self._fd)
-                _guard(read_end, job_id, folder)
+                _guard(read_end, folder)
             finally:
                 os._exit(0)
         os.close(read_end)
@@ -49,7 +49,7 @@ class Guardian:
             pass  # somebody killed the guardian; the kernel's parent-death signal is left
 
 
-def _guard(read_end, job_id, folder):
+def _guard(read_end, folder):
     os.setsid()
     for number in NEVER_ENDED_BY:
         signal.signal(number, signal.SIG_IGN)
@@ -69,4 +69,4 @@ def _guard(read_end, job_id, folder):
             os.killpg(group, signal.SIGKILL)
         except OSError:
             pass
-    remove_leftovers(job_id, folder)
+    remove_folder(folder)

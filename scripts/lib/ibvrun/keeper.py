@@ -3,7 +3,7 @@
 
 The keeper is the parent of the agent and the subreaper of everything below it.  When the agent has ended, however it
 ended, the keeper kills every descendant, also those that have left their process group and session, removes the
-job's files, and ends with the agent's status.  If the keeper itself is killed, the agent gets SIGTERM and does the
+job's folders, and ends with the agent's status.  If the keeper itself is killed, the agent gets SIGTERM and does the
 same.  Both hold no more than the kernel does: nothing has to be written to a disk for this to work.
 """
 import ctypes
@@ -11,7 +11,7 @@ import os
 import signal
 import time
 
-from .conf import remove_leftovers, remove_tree
+from .conf import remove_folder
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -59,8 +59,8 @@ def kill_descendants():
 
 
 def split():
-    """Forks: returns in the agent with a function note(kind, text) that informs the keeper what to remove later, "job"
-    ID or "folder" PATH.  The keeper never returns."""
+    """Forks: returns in the agent with a function note(path) that informs the keeper of a folder to remove later.  The
+    keeper never returns."""
     read_end, write_end = os.pipe()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     keeper = os.getpid()
@@ -78,9 +78,9 @@ def split():
     if os.getppid() != keeper:
         os._exit(1)
 
-    def note(kind, text):
+    def note(path):
         try:
-            os.write(write_end, ("%s %s\n" % (kind, text)).encode("utf-8", "surrogateescape"))
+            os.write(write_end, os.fsencode(path) + b"\0")
         except BrokenPipeError:
             pass
     return note
@@ -98,7 +98,8 @@ def _keep(agent, notes_fd):
             break
     kill_descendants()
     os.set_blocking(notes_fd, False)
-    remove(_read_notes(notes_fd))
+    for folder in _read_notes(notes_fd):
+        remove_folder(folder)
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
@@ -112,12 +113,4 @@ def _read_notes(fd):
             data += piece
     except BlockingIOError:
         pass  # a descendant that could not be killed holds the other end
-    return [tuple(line.split(" ", 1)) for line in data.decode("utf-8", "surrogateescape").splitlines() if " " in line]
-
-
-def remove(notes):
-    for kind, text in notes:
-        if kind == "job":
-            remove_leftovers(text, None)
-        elif kind == "folder":
-            remove_tree(text)
+    return [os.fsdecode(path) for path in data.split(b"\0")[:-1]]

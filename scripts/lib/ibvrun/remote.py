@@ -58,12 +58,11 @@ def tree(nodes, fan_out, here=lambda name: False):
 
 
 class RemoteCrew(Crew):
-    def __init__(self, opts, plan, nodes, job, environ, output, stage):
+    def __init__(self, opts, plan, nodes, environ, output, stage):
         """environ: what the ranks get of ours; stage: files to copy to the nodes (stage.Stage) or None."""
         self._opts = opts
         self._plan = plan
         self._nodes = nodes
-        self._job = job
         self._environ = environ
         self._output = output
         self._stage = stage
@@ -95,8 +94,7 @@ class RemoteCrew(Crew):
 
     def start(self):
         self.live = list(self._by_rank.values())
-        setup = {"agent": self._opts.agent, "python": self._opts.python, "silence_s": self._opts.heartbeat_s,
-                 "job": self._job.id}
+        setup = {"agent": self._opts.agent, "python": self._opts.python, "silence_s": self._opts.heartbeat_s}
         boot = bootstrap.message(bootstrap.read_modules())
         specs = tree(self._nodes, self._opts.fan_out, lambda name: self._opts.agent_is_default and is_here(name))
         self._answer_limit = time.monotonic() + ANSWER_S
