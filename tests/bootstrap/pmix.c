@@ -85,7 +85,7 @@ static void test_local(void **state)
 	unsetenv("FAKE_PMIX_LOCAL");
 }
 
-/* The same with one variable of the double set: the last of the ranks, whom it strikes. */
+/* The same with one variable of the double set: the last of the ranks, which it strikes. */
 static const struct session_rank *faulty(const char *variable, const char *value, int size, int first, int last, int rounds,
 					 const char *timeout)
 {

@@ -88,7 +88,7 @@ static void send_frame(int fd, enum message_kind kind, const void *body, size_t 
 	assert_int_equal(send(fd, body, len, MSG_NOSIGNAL), len);
 }
 
-/* Somebody between rank 1 and rank 0 who reads along. */
+/* A relay between rank 1 and rank 0 that reads along. */
 struct relay {
 	int listener, root_port;
 	uint8_t bytes[EXCHANGE_BYTES]; /* the first of rank 1 */
@@ -190,7 +190,7 @@ static void test_replayed(void **state)
 	party_forget(conf);
 }
 
-/* Rank 1's own words end after each byte. */
+/* What rank 1 sends ends after each byte. */
 static void test_cut(void **state)
 {
 	struct member members[2];
@@ -216,7 +216,7 @@ static void test_cut(void **state)
 	party_forget(conf);
 }
 
-/* Who plays rank 0 and knows no secret sends rank 1's proof back as his own. */
+/* A process that plays rank 0 and does not know the secret sends rank 1's proof back as its own. */
 static void test_reflected(void **state)
 {
 	struct member members[2];
@@ -268,10 +268,10 @@ static int expect_status(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-/* Sends a good HELLO to whoever has the name: 0 if the connection ends without a word. */
+/* Sends a good HELLO to the process that has the name: 0 if the connection ends without an answer. */
 static int knock(const struct local_name *name, int ready_fd)
 {
-	struct message_rank who = {.rank = 1, .size = 2, .secret = true, .purpose = MESSAGE_LOCAL};
+	struct message_rank rank = {.rank = 1, .size = 2, .secret = true, .purpose = MESSAGE_LOCAL};
 	struct message_hello hello;
 	struct pollfd p = {.events = POLLIN};
 	uint8_t head[sizeof(struct message_header)];
@@ -281,7 +281,7 @@ static int knock(const struct local_name *name, int ready_fd)
 	p.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (connect(p.fd, (const struct sockaddr *)&name->addr, name->len) < 0)
 		return 2;
-	message_put_hello(&hello, &who);
+	message_put_hello(&hello, &rank);
 	message_put_header(head, MESSAGE_HELLO, sizeof(hello));
 	send(p.fd, head, sizeof(head), MSG_NOSIGNAL);
 	send(p.fd, &hello, sizeof(hello), MSG_NOSIGNAL);
@@ -439,9 +439,9 @@ static int act_besieged(struct member *m)
 	return err;
 }
 
-static void say_something(int fd, int what)
+static void send_something(int fd, int what)
 {
-	struct message_rank who = {.rank = 3, .size = RANKS, .secret = true, .purpose = MESSAGE_ATTACH};
+	struct message_rank rank = {.rank = 3, .size = RANKS, .secret = true, .purpose = MESSAGE_ATTACH};
 	struct message_hello hello;
 
 	if (what % 4 == 1)
@@ -449,8 +449,8 @@ static void say_something(int fd, int what)
 	if (what % 4 < 2)
 		return;
 	if (what % 4 == 3) /* the job's id is what a stranger does not know */
-		memset(who.job_id, 'a', MESSAGE_ID_BYTES);
-	message_put_hello(&hello, &who);
+		memset(rank.job_id, 'a', MESSAGE_ID_BYTES);
+	message_put_hello(&hello, &rank);
 	send_frame(fd, MESSAGE_HELLO, &hello, sizeof(hello));
 }
 
@@ -496,7 +496,7 @@ static void test_flood_after_the_start(void **state)
 	for (int i = 0; i < STRANGERS; i++) {
 		fds[i] = party_connect(attach);
 		assert_true(fds[i] >= 0);
-		say_something(fds[i], i);
+		send_something(fds[i], i);
 	}
 	kill(pids[VICTIM], SIGKILL);
 	for (int i = 0; i < RANKS; i++) {
