@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How a job ends: exit statuses, failures, signals, time limits, and what is left (nothing)."""
 import os
+import pty
 import re
 import signal
 import socket
@@ -14,6 +15,29 @@ from ibvrun.conf import Ports
 
 # Writes its pid where the test finds it, then sleeps; $3 is the folder.
 SLEEPER = 'echo $$ > "$3/pid.$1"; exec sleep 1000'
+
+
+# Prints its rank, its process group and session, and how many of both are its own.
+SESSION = 'set -- $1 $(cut -d" " -f5,6 /proc/$$/stat); echo $1 group $(($2 == $$)) session $3 own $(($3 == $$))'
+
+
+class Sessions(LauncherTest):
+    def test_ranks_lead_groups_of_one_session(self):
+        status, out, err = self.sh(3, SESSION)
+        self.assertEqual(status, 0, err)
+        session = os.getsid(0)
+        self.assertEqual(sorted(out.splitlines()), ["%d group 1 session %d own 0" % (r, session) for r in range(3)])
+
+    def test_a_rank_that_reads_a_terminal_leads_a_session(self):
+        terminal, ours = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(os.close, ours)
+        os.write(terminal, b"typed\n")
+        status, out, err = self.sh(2, SESSION + "; [ $1 = 1 ] || head -1", stdin=ours)
+        self.assertEqual(status, 0, err)
+        self.assertRegex(out, r"(?m)^0 group 1 session \d+ own 1$")
+        self.assertRegex(out, r"(?m)^1 group 1 session %d own 0$" % os.getsid(0))
+        self.assertIn("typed", out)
 
 
 class Statuses(LauncherTest):

@@ -5,6 +5,7 @@ import errno
 import os
 import signal
 import subprocess
+import termios
 from dataclasses import dataclass
 from typing import Optional
 
@@ -43,10 +44,20 @@ def signal_name(number):
         return "signal %d" % number
 
 
+def _is_stopped_by_terminal(stdin, stdout, stderr):
+    """Would a terminal stop a background process group of its session that uses these descriptors?"""
+    def stops_writers(fd):
+        return fd >= 0 and os.isatty(fd) and termios.tcgetattr(fd)[3] & termios.TOSTOP != 0
+    return (stdin >= 0 and os.isatty(stdin)) or stops_writers(stdout) or stops_writers(stderr)
+
+
 class Spawner:
-    """Starts processes on this machine.  Every process leads a session of its own, so that a signal reaches it and
+    """Starts processes on this machine.  Every process leads a process group of its own, so that a signal reaches it and
     its children once, through us; and the kernel kills it when we die.  The caller has one thread only, which makes
-    the code between fork and exec safe."""
+    the code between fork and exec safe.
+
+    Sessions are another matter: the kernel may schedule each as a group (autogroup), and then sched_yield() does not
+    yield to a process of another one.  So the processes stay in ours, unless its terminal would stop them."""
 
     def __init__(self, environ, announce=None):
         """announce(pid) is called in the new process, before it can have children of its own."""
@@ -58,7 +69,12 @@ class Spawner:
     def start(self, command, stdin, stdout, stderr, cpus=None, keep=()):
         """Starts a command with these descriptors (None: ours) and returns a Process.  cpus: where it may run (None:
         where we may); keep: further descriptors that it gets.  UserError if it cannot be started."""
+        apart = _is_stopped_by_terminal(*(own if given is None else given
+                                          for own, given in enumerate((stdin, stdout, stderr))))
+
         def between_fork_and_exec():
+            if not apart:
+                os.setpgid(0, 0)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             if cpus is not None:
                 os.sched_setaffinity(0, cpus)
@@ -70,7 +86,7 @@ class Spawner:
 
         try:
             process = subprocess.Popen(command.argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=command.cwd,
-                                       env=dict(self._environ, **command.environ), start_new_session=True,
+                                       env=dict(self._environ, **command.environ), start_new_session=apart,
                                        pass_fds=keep, preexec_fn=between_fork_and_exec)
         except OSError as e:
             if command.cwd and not os.path.isdir(command.cwd):
