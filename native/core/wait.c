@@ -164,5 +164,5 @@ void wait_open(struct ibvx *ep, int local_ranks)
 		cpus += __builtin_popcountll(ep->processors[i]);
 	ep->oversubscribed = cpus > 0 && local_ranks > cpus;
 	ep->spin_ns = (spin >= 0 ? spin : ep->oversubscribed ? 0 : 10) * CLOCK_NS_PER_US;
-	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 20 : 190) * CLOCK_NS_PER_US;
+	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 100 : 190) * CLOCK_NS_PER_US;
 }
