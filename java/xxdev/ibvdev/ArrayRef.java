@@ -128,6 +128,17 @@ final class ArrayRef {
 		return new ArrayRef(null, Native.BODY, 0, limit, 0, buf, from, count, false);
 	}
 
+	/** Is it a part of a primitive array that passes through a bounce buffer? */
+	boolean isShort() {
+		return nativeKind < Native.MEMORY && !copied && BounceBuffer.holds(nativeKind, (int) (length >> Word.shift(nativeKind)));
+	}
+
+	/** Brings so many bytes from the bounce buffer to the array. */
+	void fill(BounceBuffer bounce, long bytes) {
+		int shift = Word.shift(nativeKind);
+		bounce.get(nativeKind, memory, (int) (offset >> shift), (int) (bytes >> shift));
+	}
+
 	/** Brings a received message from the copy to the buffer. */
 	void deliver(long received) {
 		if (copied)

@@ -11,19 +11,15 @@ import java.nio.ShortBuffer;
 import xdev.ibvdev.ResultBlock;
 
 /**
- * What one thread uses in its blocking calls: its result block, and native memory through which short arrays pass. Compiled code copies a few bytes there and back
- * for less than it costs a native method to ask the JVM for them (ARCHITECTURE.md has the measurements).
+ * Native memory through which short arrays pass: compiled code copies a few bytes there and back for less than it costs a native method to ask the JVM
+ * for them (bench/RESULTS.md has the measurements).
  */
 final class BounceBuffer {
 	/** Arrays up to this size pass through it. */
 	static final int BYTES = ResultBlock.BOUNCE_BYTES;
 
-	private static final ThreadLocal<BounceBuffer> OWN = ThreadLocal.withInitial(BounceBuffer::new);
-
-	final ResultBlock result = ResultBlock.own();
-	/** As an array reference: (null, MEMORY, address, length). */
-	final long address = result.bounce;
-	private final ByteBuffer bytes;
+	/** As an array reference: (bytes, MEMORY, 0, length). */
+	final ByteBuffer bytes;
 	private final CharBuffer chars;
 	private final ShortBuffer shorts;
 	private final IntBuffer ints;
@@ -31,8 +27,9 @@ final class BounceBuffer {
 	private final FloatBuffer floats;
 	private final DoubleBuffer doubles;
 
-	private BounceBuffer() {
-		bytes = result.bounce();
+	/** Over so many direct bytes in the machine's order. */
+	BounceBuffer(ByteBuffer bytes) {
+		this.bytes = bytes;
 		chars = bytes.asCharBuffer();
 		shorts = bytes.asShortBuffer();
 		ints = bytes.asIntBuffer();
@@ -41,17 +38,12 @@ final class BounceBuffer {
 		doubles = bytes.asDoubleBuffer();
 	}
 
-	/** The calling thread's. */
-	static BounceBuffer own() {
-		return OWN.get();
-	}
-
 	/** Does it hold so many elements of a primitive array? */
 	static boolean holds(int kind, int count) {
 		return kind > Native.BOOLEAN && count <= BYTES >> Word.shift(kind);
 	}
 
-	/** Elements from..from+count of an array of that kind are copied to the address. */
+	/** Elements from..from+count of an array of that kind are copied to its beginning. */
 	void put(int kind, Object array, int from, int count) {
 		switch (kind) {
 		case Native.BYTE:

@@ -255,10 +255,10 @@ public final class IBVDevice extends Device {
 		long word = Word.elements(kind, size);
 		int rc;
 		if (BounceBuffer.holds(kind, size)) {
-			BounceBuffer bounce = BounceBuffer.own();
-			bounce.put(kind, buf, 0, size);
-			rc = sync ? Native.ssend(endpoint, null, Native.MEMORY, bounce.address, bytes, rank, tag, context, word)
-				: Native.send(endpoint, null, Native.MEMORY, bounce.address, bytes, rank, tag, context, word);
+			ThreadBuffers own = ThreadBuffers.own();
+			own.bounce.put(kind, buf, 0, size);
+			rc = sync ? Native.ssend(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, word)
+				: Native.send(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, word);
 		} else {
 			rc = sync ? Native.ssend(endpoint, buf, kind, 0, bytes, rank, tag, context, word)
 				: Native.send(endpoint, buf, kind, 0, bytes, rank, tag, context, word);
@@ -303,11 +303,11 @@ public final class IBVDevice extends Device {
 		long bytes = (long) size << Word.shift(kind);
 		long word = Word.elements(kind, size);
 		long ep = endpoint;
-		BounceBuffer bounce = BounceBuffer.own();
-		bounce.put(kind, buf, 0, size);
+		ThreadBuffers own = ThreadBuffers.own();
+		own.bounce.put(kind, buf, 0, size);
 		IBVRequest request = IBVRequest.brief(this, ep, operation, rank, tag, context, word, bytes);
-		request.handle = sync ? Native.issend(ep, null, Native.BRIEF, bounce.address, bytes, rank, tag, context, word)
-			: Native.isend(ep, null, Native.BRIEF, bounce.address, bytes, rank, tag, context, word);
+		request.handle = sync ? Native.issend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word)
+			: Native.isend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word);
 		if (Native.failed(request.handle))
 			throw Texts.sending(operation, rank, tag, context);
 		pending.add(request);
@@ -336,16 +336,16 @@ public final class IBVDevice extends Device {
 		int size = Array.getLength(buf);
 		long bytes = (long) size << Word.shift(kind);
 		long wanted = Word.elements(kind, size);
-		BounceBuffer bounce = BounceBuffer.own();
-		ResultBlock result = bounce.result;
+		ThreadBuffers own = ThreadBuffers.own();
+		ResultBlock result = own.result;
 		boolean small = BounceBuffer.holds(kind, size);
-		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, bounce.address, bytes, rank, tag, context, wanted, result.address)
+		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, wanted, result.address)
 			: Native.recv(endpoint, buf, kind, 0, bytes, rank, tag, context, wanted, result.address);
 		if (rc < 0)
 			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ArrayRef.array(kind, buf, 0, size), result));
 		long came = result.bytes();
 		if (small)
-			bounce.get(kind, buf, 0, (int) came >> Word.shift(kind));
+			own.bounce.get(kind, buf, 0, (int) came >> Word.shift(kind));
 		long word = result.user();
 		return status(result.source(), result.tag(), word, came);
 	}
@@ -355,10 +355,15 @@ public final class IBVDevice extends Device {
 		check("irecv", context);
 		long ep = endpoint;
 		ArrayRef ref = Message.target(codec(), "irecv", buf, offset, count);
-		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, ref);
-		request.handle = Native.irecv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
-		if (Native.failed(request.handle))
+		BounceBuffer bounce = ref.isShort() ? ThreadBuffers.own().take() : null;
+		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, ref, bounce);
+		request.handle = bounce == null
+			? Native.irecv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
+			: Native.irecv(ep, bounce.bytes, Native.MEMORY, 0, ref.length, rank, tag, context, ref.word);
+		if (Native.failed(request.handle)) {
+			request.giveBack();
 			throw Texts.receiving("irecv", rank, tag, context);
+		}
 		pending.add(request);
 		return request;
 	}

@@ -48,6 +48,8 @@ final class IBVRequest extends Request implements PendingRequest {
 	private final int context;
 	/** A receive's target; of a send only if its memory must stay reachable. */
 	private final ArrayRef ref;
+	/** Of a receive: what the library writes instead of ref; else null. */
+	private final BounceBuffer bounce;
 	/** Of a send of objects: where their bytes are, for the next one when it is complete; else null. */
 	private final ObjectCodec.Packer packer;
 	private final boolean receive;
@@ -68,7 +70,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	private PendingRequest next;
 
 	private IBVRequest(IBVDevice device, long endpoint, String operation, boolean receive, ObjectCodec.Packer packer, int peer, int tag, int context,
-		ArrayRef ref, long word, long bytes) {
+		ArrayRef ref, BounceBuffer bounce, long word, long bytes) {
 		this.device = device;
 		this.endpoint = endpoint;
 		this.operation = operation;
@@ -78,6 +80,7 @@ final class IBVRequest extends Request implements PendingRequest {
 		this.tag = tag;
 		this.context = context;
 		this.ref = ref;
+		this.bounce = bounce;
 		this.word = word;
 		this.bytes = bytes;
 	}
@@ -85,16 +88,17 @@ final class IBVRequest extends Request implements PendingRequest {
 	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, ArrayRef ref,
 		ObjectCodec.Packer packer) {
 		ArrayRef kept = ref.nativeKind == Native.MEMORY ? ref : null;
-		return new IBVRequest(device, endpoint, operation, false, packer, peer, tag, context, kept, ref.word, ref.length);
+		return new IBVRequest(device, endpoint, operation, false, packer, peer, tag, context, kept, null, ref.word, ref.length);
 	}
 
 	/** A send of which the library has what it needs. */
 	static IBVRequest brief(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, long word, long bytes) {
-		return new IBVRequest(device, endpoint, operation, false, null, peer, tag, context, null, word, bytes);
+		return new IBVRequest(device, endpoint, operation, false, null, peer, tag, context, null, null, word, bytes);
 	}
 
-	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, ArrayRef ref) {
-		return new IBVRequest(device, endpoint, "irecv", true, null, peer, tag, context, ref, 0, 0);
+	/** bounce: what the library writes in place of ref, or null. */
+	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, ArrayRef ref, BounceBuffer bounce) {
+		return new IBVRequest(device, endpoint, "irecv", true, null, peer, tag, context, ref, bounce, 0, 0);
 	}
 
 	@Override
@@ -154,16 +158,29 @@ final class IBVRequest extends Request implements PendingRequest {
 			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": the message has come, but found no room in the "
 				+ "Java heap: " + e, e);
 			throw e;
+		} finally {
+			giveBack();
 		}
 	}
 
+	/** The library does not write the bounce buffer any more. */
+	void giveBack() {
+		if (bounce != null)
+			ThreadBuffers.own().giveBack(bounce);
+	}
+
+	/** The library has, or writes, all that it needs before this request is waited for. */
+	private boolean isPlain() {
+		return !receive || bounce != null;
+	}
+
 	private int complete(ResultBlock result) {
-		return ref == null || !receive ? Native.waitFor(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
+		return isPlain() ? Native.waitFor(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
 			: Native.waitFor(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
 	}
 
 	private int test(ResultBlock result) {
-		return ref == null || !receive ? Native.test(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
+		return isPlain() ? Native.test(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
 			: Native.test(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
 	}
 
@@ -182,7 +199,13 @@ final class IBVRequest extends Request implements PendingRequest {
 		else if (ref.nativeKind == Native.BODY)
 			status = Arrival.of(operation, context, ref, result).deliver(device, endpoint, context);
 		else
-			status = device.delivered(operation, context, ref, result);
+			status = received(result);
+	}
+
+	private Status received(ResultBlock result) {
+		if (bounce != null)
+			ref.fill(bounce, result.bytes());
+		return device.delivered(operation, context, ref, result);
 	}
 
 	/** Ends BUSY and wakes threads in awaitChange(). */
@@ -262,7 +285,10 @@ final class IBVRequest extends Request implements PendingRequest {
 			if (ref != null && ref.nativeKind == Native.MEMORY) {
 				device.freed(this); /* memory that the library uses must stay reachable until it does no more */
 			} else if (Native.free(endpoint, handle) == 0) {
-				device.pending.remove(this);
+				if (bounce == null)
+					device.pending.remove(this);
+				else /* stays reachable until its slot is another request's: the library may write the bounce buffer */
+					consumed = true;
 				gone = true;
 			}
 		} finally {

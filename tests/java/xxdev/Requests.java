@@ -168,6 +168,48 @@ final class Requests extends Program {
 		waiter.finish();
 	}
 
+	/** More receives of short arrays than a thread has bounce buffers; half are completed by another thread. */
+	@Case
+	void manyShortReceives() throws Exception {
+		int n = 700;
+		int[][] in = new int[n][8];
+		Request[] receives = new Request[n];
+		for (int round = 0; round < 2; round++) {
+			for (int i = 0; i < n; i++)
+				receives[i] = dev.irecv(in[i], 2, 5, ids[1 - me], 50, CONTEXT);
+			meet();
+			for (int i = 0; i < n; i++)
+				dev.send(new int[] {i, -i, i + 1, round}, ids[1 - me], 50, CONTEXT);
+			Task helper = Task.start(() -> {
+				for (int i = 1; i < n; i += 2)
+					equal(4L, receives[i].iwait().count(), "elements of " + i);
+			});
+			for (int i = 0; i < n; i += 2)
+				equal(4L, receives[i].iwait().count(), "elements of " + i);
+			helper.finish();
+			for (int i = 0; i < n; i++)
+				equal(java.util.List.of(0, 0, i, -i, i + 1, round, 0, 0), java.util.Arrays.stream(in[i]).boxed().collect(java.util.stream.Collectors.toList()), "array " + i);
+			meet();
+		}
+	}
+
+	/** Nothing is seen of a short receive that was given up, also when its memory is used again. */
+	@Case
+	void giveUpShortReceives() throws Exception {
+		byte[] given = {7};
+		byte[] in = new byte[1];
+		for (int i = 0; i < 300; i++)
+			dev.irecv(given, ids[me], 51, CONTEXT).free();
+		for (int i = 0; i < 300; i++) {
+			Request receive = dev.irecv(in, ids[me], 52, CONTEXT);
+			dev.send(new byte[] {(byte) i}, ids[me], 51, CONTEXT);
+			dev.send(new byte[] {(byte) (i + 1)}, ids[me], 52, CONTEXT);
+			receive.iwait();
+			equal((byte) (i + 1), in[0], "what came");
+		}
+		equal((byte) 7, given[0], "what was given up");
+	}
+
 	private static boolean isInNative(Thread thread) {
 		StackTraceElement[] stack = thread.getStackTrace();
 		return stack.length > 0 && stack[0].isNativeMethod() && stack[0].getClassName().equals("xxdev.ibvdev.Native");
