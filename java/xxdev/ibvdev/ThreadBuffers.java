@@ -14,7 +14,7 @@ final class ThreadBuffers {
 	final ResultBlock result = ResultBlock.own();
 	/** For a call that blocks, or does not need it afterwards. */
 	final BounceBuffer bounce = new BounceBuffer(result.bounce());
-	/** Of bounce, as a place: (null, MEMORY, address, length). */
+	/** Of bounce, as an array reference: (null, MEMORY, address, length). */
 	final long address = result.bounce;
 	private final BounceBuffer[] spare = new BounceBuffer[MOST];
 	private int spares;
