@@ -26,7 +26,7 @@ enum setting {
 	SETTING_YIELD_US,          /* us of sched_yield before sleeping; auto */
 	SETTING_PROGRESS_THREAD,   /* bool */
 	SETTING_LEASE_US,         /* us: how long memory may stay pinned for a claimed copy */
-	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs" */
+	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs,ucx" */
 	SETTING_SHM_SLOTS,         /* count, power of two: control slots of a ring */
 	SETTING_SHM_RING,          /* bytes, power of two: data area of a ring */
 	SETTING_SHM_CHUNK,         /* bytes: largest piece that goes through the ring at once */
@@ -46,6 +46,9 @@ enum setting {
 	SETTING_VERBS_CACHE_BYTES, /* bytes of them */
 	SETTING_VERBS_ODP,         /* bool: on-demand paging */
 	SETTING_VERBS_TIMEOUT_MS,  /* ms without acknowledgement until a peer is given up */
+	SETTING_UCX_TLS,           /* UCX's list of transports */
+	SETTING_UCX_NET_DEVICES,   /* UCX's list of devices; empty: interfaces that are up */
+	SETTING_UCX_TIMEOUT_MS,    /* ms of silence until a peer is given up; 0: never */
 	SETTING_LAUNCHER,          /* choice: auto, conf, pmix, pmi, slurm, single */
 	SETTING_NET,               /* list of interfaces, addresses, subnets; empty: all */
 	SETTING_MUNGE_SOCKET,      /* path; empty: the default of libmunge */

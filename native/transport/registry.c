@@ -4,6 +4,7 @@
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
+#include "transport/ucx/ucx.h"
 #ifdef HAVE_VERBS
 #include "transport/verbs/verbs.h"
 #endif
@@ -14,6 +15,7 @@ const struct transport_ops *const transport_all[] = {
 #ifdef HAVE_VERBS
 	&transport_verbs_ops,
 #endif
+	&transport_ucx_ops,
 	NULL,
 };
 

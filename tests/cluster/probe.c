@@ -5,6 +5,7 @@
  *   cluster-probe report WORD...       a message around the ring, then one line: rank, size, node, what it was given
  *   cluster-probe again                opens, closes, opens, closes
  *   cluster-probe fail RANK STATUS     that rank ends with the status after a barrier and prints nothing; the others wait for it
+ *   cluster-probe exchange ROUNDS      messages of many sizes between all pairs, checked, and one line
  *   cluster-probe hang FOLDER          makes FOLDER/pid.RANK, then waits for a message that nobody sends
  *
  * report shows what rank 0 reads from standard input, and CLUSTER_WORD.  Exit status: 0; 1 after an error, which it prints.
@@ -70,6 +71,51 @@ static int barrier(struct ibvx *ep)
 	return 0;
 }
 
+#define EXCHANGE_MAX 400000
+#define EXCHANGE_RANKS 16
+
+/* The size is a function of the round, so that all agree; every pair has bytes of its own. */
+static int exchange(struct ibvx *ep, int rounds)
+{
+	static unsigned char out[EXCHANGE_RANKS][EXCHANGE_MAX], in[EXCHANGE_RANKS][EXCHANGE_MAX];
+	static const size_t sizes[] = {0, 8, 100, 4000, 16384, 63000, 64001, 130000, EXCHANGE_MAX};
+	int rank = ibvx_rank(ep), size = ibvx_size(ep);
+
+	for (int round = 0; round < rounds && size <= EXCHANGE_RANKS; round++) {
+		size_t bytes = sizes[(size_t)round % (sizeof(sizes) / sizeof(sizes[0]))];
+		ibvx_req reqs[2 * EXCHANGE_RANKS];
+		int count = 0;
+
+		for (int r = 0; r < size; r++) {
+			struct ibvx_rbuf rb = {.base = in[r], .capacity_bytes = bytes};
+
+			if (ibvx_irecv(ep, &rb, r, round, 0, &reqs[count++]) < 0)
+				return failed("exchange");
+		}
+		for (int r = 0; r < size; r++) {
+			struct ibvx_sbuf sb = {.body = out[r], .body_bytes = bytes};
+
+			memset(out[r], rank * 16 + r + round, bytes);
+			if (ibvx_isend(ep, &sb, r, round, 0, &reqs[count++]) < 0)
+				return failed("exchange");
+		}
+		for (int i = 0; i < count; i++) {
+			if (ibvx_wait(ep, &reqs[i], NULL) < 0)
+				return failed("exchange");
+		}
+		for (int r = 0; r < size; r++) {
+			for (size_t i = 0; i < bytes; i++) {
+				if (in[r][i] == (unsigned char)(r * 16 + rank + round))
+					continue;
+				fprintf(stderr, "cluster-probe: round %d: byte %zu from rank %d is wrong\n", round, i, r);
+				return 1;
+			}
+		}
+	}
+	printf("rank %d exchanged\n", rank);
+	return 0;
+}
+
 static void report(struct ibvx *ep, char **words)
 {
 	const char *word = getenv("CLUSTER_WORD");
@@ -121,6 +167,8 @@ int main(int argc, char **argv)
 		status = barrier(ep);
 	if (!status && !strcmp(mode, "report"))
 		report(ep, argv + 2);
+	else if (!status && !strcmp(mode, "exchange") && argc == 3)
+		status = exchange(ep, atoi(argv[2]));
 	else if (!status && !strcmp(mode, "hang") && argc == 3)
 		status = hang(ep, argv[2]);
 	else if (!status && !strcmp(mode, "fail") && argc == 4 && ibvx_rank(ep) == atoi(argv[2]))

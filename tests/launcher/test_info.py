@@ -19,6 +19,7 @@ class Info(LauncherTest):
         for name, value, origin in (("spin_us", "7", "system property"), ("yield_us", "9", "IBVDEV_YIELD_US"),
                                     ("shm_slots", "512", "line 3"), ("psl", "4", "conf"), ("cma", "auto", "default")):
             self.assertRegex(out, r"(?m)^ +%s += %s.* set by: .*%s" % (name, value, origin))
+        self.assertRegex(out, r"(?m)^  ucx +(available\n +library: UCX 1\.\d+|unavailable: UCX is not installed \(Debian, Ubuntu: libucx0;)")
         for text in ("transports:", "kernel:", "java.vm.version", "native library: "):
             self.assertIn(text, out)
 
