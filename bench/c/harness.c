@@ -291,7 +291,8 @@ static char *new_buffer(size_t bytes, int fill)
 	return buffer;
 }
 
-/* Messages for which an operation needs room: blocks of all ranks for the collective operations, those under way for the windowed, one for the others. */
+/* Messages for which an operation needs room: blocks of all ranks for the collective operations, those under way for the
+ * windowed, one for the others. */
 static size_t room_messages(const struct layer *layer, const struct op_plan *plan)
 {
 	int most = op_kinds[plan->op].of_all ? layer->size : 1;

@@ -37,7 +37,8 @@ struct layer {
 		*in; /* message buffers, blocks of all ranks or a whole window of messages; set by the harness */
 };
 
-/* Messages of a window lie in memory of their own, each from a cache line on: in one buffer their pieces, which take turns, would find each other's in
+/* Messages of a window lie in memory of their own, each from a cache line on: in one buffer their pieces, which take turns, would
+ * find each other's in
  * the cache (4 MB, 16 under way: 2.6 times as fast as in a buffer each). */
 static inline size_t harness_stride(size_t bytes)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The meeting when something is wrong: each fault has its error, and harms nobody that it need not. */
 #include "party.h"
+#include "child.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -428,7 +429,7 @@ static void killed_while_waiting(int victim)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		member_run(&members[victim]);
-		_exit(0);
+		child_exit(0);
 	}
 	party_start(members + !victim, 1);
 	await_log(pipe_fds[0], "rank 1 (pid");
@@ -464,9 +465,9 @@ static pid_t fork_with_limit(struct member *members, int count, int limit)
 		for (int fd = 3; fd < 1024; fd++)
 			close(fd);
 		if (setrlimit(RLIMIT_NOFILE, &few) < 0)
-			_exit(1);
+			child_exit(1);
 		party_run(members, count);
-		_exit(0);
+		child_exit(0);
 	}
 	return pid;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "session.h"
+#include "child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +80,7 @@ void session_start(struct session_rank *r)
 	if (r->pid == 0) {
 		close(ends[0]);
 		session_run(r);
-		_exit(write(ends[1], r, sizeof(*r)) == (ssize_t)sizeof(*r) ? 0 : 1);
+		child_exit(write(ends[1], r, sizeof(*r)) == (ssize_t)sizeof(*r) ? 0 : 1);
 	}
 	close(ends[1]);
 	r->pipe_fd = ends[0];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* After the start: farewells, deaths, reports, and a peer that does not read. */
 #include "party.h"
+#include "child.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -284,7 +285,7 @@ static void run_killed(int count, int victim, bool pairs)
 			member_run(&m);
 			if (m.result)
 				fprintf(stderr, "rank %d: %d: %s\n", i, m.result, m.text);
-			_exit(m.result ? 1 : 0);
+			child_exit(m.result ? 1 : 0);
 		}
 	}
 	close(ready[1]);

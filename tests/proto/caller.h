@@ -36,7 +36,8 @@ int ended(struct caller *c);
 int ended_with(struct caller *c, struct world *w);
 void caller_free(struct caller *c);
 
-/* A call of rank 0 (by seed a send or a receive) with its like of rank 1, which dies after a while: the call of rank 0 ends, and reports it. */
+/* A call of rank 0 (by seed a send or a receive) with its like of rank 1, which dies after a while: the call of rank 0 ends, and
+ * reports it. */
 void call_dies(struct world_config cfg, uint64_t seed, size_t bytes, unsigned after_us);
 
 #endif

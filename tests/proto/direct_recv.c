@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocking receives that look for their message before they are posted: what is received directly, what needs a request, what stands before them. */
+/* Blocking receives that look for their message before they are posted: what is received directly, what needs a request, what
+ * stands before them. */
 #include "directed.h"
 
 #include <errno.h>

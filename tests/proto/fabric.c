@@ -33,6 +33,8 @@ void fabric_config_random(struct fabric_config *cfg, uint64_t seed)
 		.put_min = rng_percent(&r, 60) ? 0 : (size_t)rng_range(&r, 1, 100000),
 		.lease_fail_percent = rng_percent(&r, 70) ? 0 : (unsigned)rng_range(&r, 1, 60),
 		.put_fail_percent = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 60),
+		.pack_delay_max = rng_percent(&r, 60) ? 0 : (unsigned)rng_range(&r, 1, 100),
+		.cancel_delay_max = rng_percent(&r, 50) ? 0 : (unsigned)rng_range(&r, 1, 100),
 	};
 }
 
@@ -198,6 +200,12 @@ bool fabric_due(struct fabric *f, int rank)
 		return false;
 	for (struct get *g = n->gets; g; g = g->next)
 		if (g->due <= f->now)
+			return true;
+	for (struct registration *e = n->registrations; e; e = e->next)
+		if (!e->packed && !e->revoked && e->due <= f->now)
+			return true;
+	for (struct cancelled *c = n->cancelled; c; c = c->next)
+		if (c->due <= f->now)
 			return true;
 	for (int peer = 0; peer < f->cfg.size; peer++) {
 		struct link *in = fabric_link(f, peer, rank), *out = fabric_link(f, rank, peer);

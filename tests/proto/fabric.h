@@ -46,6 +46,9 @@ struct link {
 struct registration {
 	struct registration *next;
 	uint64_t id, cookie;
+	uint64_t due;        /* registered from then on */
+	bool packed;         /* pack_rkey() has given its descriptor */
+	bool revoked;        /* cancelled: an access is refused, and no violation */
 	int peer;
 	enum transport_access access;
 	const void *base[2];
@@ -64,10 +67,20 @@ struct get {
 	size_t len[2];
 };
 
+/* cancel() has returned -EINPROGRESS: the adapter may still write to the memory of a get. */
+struct cancelled {
+	struct cancelled *next;
+	uint64_t due, cookie;
+	int peer;
+	void *base[2];
+	size_t len[2];
+};
+
 struct node {
 	bool open, dead, frozen, left;
 	struct registration *registrations;
 	struct get *gets;
+	struct cancelled *cancelled;
 	_Atomic uint32_t doorbell[TRANSPORT_DOORBELL_WORDS];
 	atomic_bool armed;
 };
@@ -108,6 +121,7 @@ void fabric_packet_free(struct packet *p);
 struct registration *fabric_registration(struct fabric *f, int rank, uint64_t id);
 void fabric_drop_registrations(struct fabric *f, int rank, int peer); /* peer -1: all */
 void fabric_drop_gets(struct fabric *f, int rank, int peer);
+void fabric_drop_cancelled(struct fabric *f, int rank);
 void fabric_source_gone(struct fabric *f, int src, bool everybody);
 void fabric_wake(struct node *n);
 

@@ -46,6 +46,27 @@ void fabric_drop_gets(struct fabric *f, int rank, int peer)
 	}
 }
 
+void fabric_drop_cancelled(struct fabric *f, int rank)
+{
+	while (f->nodes[rank].cancelled) {
+		struct cancelled *c = f->nodes[rank].cancelled;
+
+		f->nodes[rank].cancelled = c->next;
+		free(c);
+	}
+}
+
+int fabric_cancelling(struct fabric *f, int rank)
+{
+	int n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (struct cancelled *c = f->nodes[rank].cancelled; c; c = c->next)
+		n++;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
 /* src sends no more. Peers that never talked to it are notified only if it died. */
 void fabric_source_gone(struct fabric *f, int src, bool everybody)
 {
@@ -78,6 +99,7 @@ void fabric_kill(struct fabric *f, int rank, bool whole)
 	fabric_source_gone(f, rank, true);
 	fabric_drop_registrations(f, rank, -1);
 	fabric_drop_gets(f, rank, -1);
+	fabric_drop_cancelled(f, rank);
 	/* a get from the dead ends with an error, after its time */
 	for (int r = 0; r < f->cfg.size; r++)
 		for (struct get *g = f->nodes[r].gets; g; g = g->next)
@@ -132,7 +154,7 @@ int fabric_registrations(struct fabric *f, int rank)
 
 	pthread_mutex_lock(&f->lock);
 	for (struct registration *e = f->nodes[rank].registrations; e; e = e->next)
-		count++;
+		count += !e->revoked;
 	pthread_mutex_unlock(&f->lock);
 	return count;
 }

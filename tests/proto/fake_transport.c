@@ -217,12 +217,13 @@ static void fake_close(struct transport *base)
 		bool wanted = false;
 
 		for (struct registration *e = n->registrations; e; e = e->next)
-			wanted |= !fabric_link(f, e->peer, t->rank)->forgotten;
+			wanted |= !e->revoked && !fabric_link(f, e->peer, t->rank)->forgotten;
 		if (wanted)
 			fabric_violate(f, "rank %d: closed with memory registered", t->rank);
 	}
 	fabric_drop_registrations(f, t->rank, -1);
 	fabric_drop_gets(f, t->rank, -1);
+	fabric_drop_cancelled(f, t->rank);
 	fabric_source_gone(f, t->rank, !n->left);
 	n->open = false;
 	atomic_store(&n->armed, false);
@@ -398,6 +399,8 @@ static int rma_copy(struct fabric *f, const struct get *g, int rank)
 	if (g->err)
 		return g->err;
 	e = fabric_registration(f, g->peer, g->id);
+	if (e && e->revoked)
+		return -ECONNRESET;
 	if (e && (e->access != g->access || e->peer != rank))
 		fabric_violate(f, "rank %d: accesses memory of rank %d that is registered for other access", rank, g->peer);
 	if (!e) {
@@ -458,6 +461,27 @@ static bool deliver_rma(struct fake *t)
 	return true;
 }
 
+static bool deliver_cancelled(struct fake *t)
+{
+	struct fabric *f = t->f;
+	struct cancelled **at = &f->nodes[t->rank].cancelled, *c;
+
+	while (*at && (*at)->due > f->now)
+		at = &(*at)->next;
+	c = *at;
+	if (!c)
+		return false;
+	*at = c->next;
+	for (int i = 0; i < 2; i++)
+		if (c->len[i])
+			memset(c->base[i], 0x5a, c->len[i]);
+	pthread_mutex_unlock(&f->lock);
+	t->sink.on_cancelled(t->sink.core, c->peer, c->cookie);
+	free(c);
+	pthread_mutex_lock(&f->lock);
+	return true;
+}
+
 static bool deliver_one(struct fake *t)
 {
 	int size = t->f->cfg.size, first = (int)rng_below(&t->f->rng, (uint64_t)size + 1);
@@ -470,7 +494,7 @@ static bool deliver_one(struct fake *t)
 		if (deliver_packet(t, peer) || deliver_down(t, peer))
 			return true;
 	}
-	return deliver_rma(t);
+	return deliver_rma(t) || deliver_cancelled(t);
 }
 
 static int fake_poll(struct transport *base, int budget)
@@ -556,6 +580,22 @@ struct fake_desc {
 };
 static_assert(sizeof(struct fake_desc) <= WIRE_RMA_MAX, "a descriptor fits an RTS");
 
+/* Memory that may be registered only after a while; NULL: no memory. */
+static struct registration *fake_register(struct fake *t, int peer, uint64_t cookie, enum transport_access access,
+					  const void *from[2], const size_t len[2])
+{
+	struct fabric *f = t->f;
+	struct registration *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	*e = (struct registration){ .next = f->nodes[t->rank].registrations, .id = ++f->next_id, .cookie = cookie,
+				    .due = f->now + (f->cfg.pack_delay_max ? rng_below(&f->rng, f->cfg.pack_delay_max + 1u) : 0),
+				    .peer = peer, .access = access, .base = { from[0], from[1] }, .len = { len[0], len[1] } };
+	f->nodes[t->rank].registrations = e;
+	return e;
+}
+
 static int fake_pack_rkey(struct transport *base, int peer, uint64_t cookie, enum transport_access access,
 		       const void *from[2], const size_t len[2], void *desc)
 {
@@ -566,19 +606,21 @@ static int fake_pack_rkey(struct transport *base, int peer, uint64_t cookie, enu
 	int ret = 0;
 
 	fake_enter(t, "pack_rkey");
-	if (!peer_valid(t, peer, "pack_rkey") || rng_percent(&f->rng, f->cfg.pack_refuse_percent))
+	if (!peer_valid(t, peer, "pack_rkey"))
 		goto out;
-	for (e = f->nodes[t->rank].registrations; e; e = e->next)
-		if (e->peer == peer && e->cookie == cookie)
-			fabric_violate(f, "rank %d: cookie %llu registered twice", t->rank,
-				       (unsigned long long)cookie);
-	e = calloc(1, sizeof(*e));
-	ret = e ? (int)sizeof(d) : -ENOMEM;
+	e = f->nodes[t->rank].registrations;
+	while (e && (e->revoked || e->peer != peer || e->cookie != cookie))
+		e = e->next;
+	if (e && e->packed)
+		fabric_violate(f, "rank %d: cookie %llu registered twice", t->rank, (unsigned long long)cookie);
+	if (!e && rng_percent(&f->rng, f->cfg.pack_refuse_percent))
+		goto out;
 	if (!e)
+		e = fake_register(t, peer, cookie, access, from, len);
+	ret = !e ? -ENOMEM : e->due > f->now ? -EAGAIN : (int)sizeof(d);
+	if (ret < 0)
 		goto out;
-	*e = (struct registration){ .next = f->nodes[t->rank].registrations, .id = ++f->next_id, .cookie = cookie,
-				.peer = peer, .access = access, .base = { from[0], from[1] }, .len = { len[0], len[1] } };
-	f->nodes[t->rank].registrations = e;
+	e->packed = true;
 	d.id = e->id;
 	d.len[0] = len[0];
 	d.len[1] = len[1];
@@ -595,7 +637,7 @@ static void fake_release_rkey(struct transport *base, int peer, uint64_t cookie)
 
 	fake_enter(t, "release_rkey");
 	at = &t->f->nodes[t->rank].registrations;
-	while (*at && ((*at)->peer != peer || (*at)->cookie != cookie))
+	while (*at && ((*at)->revoked || (*at)->peer != peer || (*at)->cookie != cookie))
 		at = &(*at)->next;
 	if (*at) {
 		struct registration *e = *at;
@@ -700,10 +742,30 @@ static int fake_put(struct transport *base, int peer, const struct transport_rma
 	return rma_start(base, peer, TRANSPORT_PUT, put, behind);
 }
 
+/* -EINPROGRESS: on_cancelled follows, and the memory of a get is written until then.  0: it is not. */
+static int fake_cancel_later(struct fake *t, int peer, uint64_t cookie, const struct get *g)
+{
+	struct fabric *f = t->f;
+	struct cancelled *c = f->cfg.cancel_delay_max ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return 0;
+	*c = (struct cancelled){ .next = f->nodes[t->rank].cancelled, .cookie = cookie, .peer = peer,
+				 .due = f->now + 1 + rng_below(&f->rng, f->cfg.cancel_delay_max) };
+	for (int i = 0; g && g->access == TRANSPORT_GET && i < 2; i++) {
+		c->base[i] = g->base[i];
+		c->len[i] = g->len[i];
+	}
+	f->nodes[t->rank].cancelled = c;
+	return -EINPROGRESS;
+}
+
 static int fake_cancel(struct transport *base, int peer, uint64_t cookie)
 {
 	struct fake *t = fake_of(base);
+	struct registration *e;
 	struct get **at;
+	int rc = 0;
 
 	fake_enter(t, "cancel");
 	at = &t->f->nodes[t->rank].gets;
@@ -713,10 +775,18 @@ static int fake_cancel(struct transport *base, int peer, uint64_t cookie)
 		struct get *g = *at;
 
 		*at = g->next;
+		rc = fake_cancel_later(t, peer, cookie, g);
 		free(g);
 	}
+	e = t->f->nodes[t->rank].registrations;
+	while (e && (e->revoked || e->peer != peer || e->cookie != cookie))
+		e = e->next;
+	if (e && (rc || fake_cancel_later(t, peer, cookie, NULL))) {
+		e->revoked = true;
+		rc = -EINPROGRESS;
+	}
 	fake_leave(t);
-	return 0;
+	return rc;
 }
 
 static void fake_forget(struct transport *base, int peer)

@@ -34,6 +34,8 @@ struct fabric_config {
 	size_t get_min;           /* prefers_get() from this size on */
 	unsigned get_delay_max;   /* ticks that a get takes at most */
 	unsigned pack_refuse_percent;
+	unsigned pack_delay_max;  /* ticks that the memory of an rkey takes to be registered, at most; pack_rkey() is -EAGAIN meanwhile */
+	unsigned cancel_delay_max;/* ticks from cancel() to on_cancelled, at most; 0: cancel() returns 0 */
 	unsigned get_fail_percent;
 	size_t put_min;           /* prefers_put() from this size on */
 	unsigned put_fail_percent;
@@ -80,6 +82,8 @@ int fabric_inject(struct fabric *f, int src, int dst, const struct wire_hdr *hdr
 uint64_t fabric_sent(struct fabric *f, int src, int dst, enum wire_kind kind);
 /* Registrations that rank has now. */
 int fabric_registrations(struct fabric *f, int rank);
+/* Operations and registrations of rank that are cancelled and not yet reported as such. */
+int fabric_cancelling(struct fabric *f, int rank);
 /* Packets that wait in all links. */
 unsigned fabric_in_flight(struct fabric *f);
 

@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "core/flow_control.h"
+#include "fake_array.h"
+#include "ibvx_pin.h"
 #include "rng.h"
 
 #define BIG 60000
@@ -35,8 +38,15 @@ static void others_go_on(struct world *w, int a, int b)
 	text_free(t);
 }
 
+/* Over the seeds of a test both outcomes must occur, or it does not meet the moments that it is for. */
+struct outcomes {
+	unsigned failed, good;
+};
+
 static void sender_dies_in_rendezvous(void **state)
 {
+	struct outcomes seen = { 0, 0 };
+
 	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct text t = text_of(1, BIG);
@@ -58,6 +68,8 @@ static void sender_dies_in_rendezvous(void **state)
 			named(err, -ECONNRESET, "rank 1");
 		else
 			assert_text(mem[0], 1, BIG);
+		seen.failed += err != 0;
+		seen.good += err == 0;
 		settle(&w);
 		recv = IBVX_REQ_NULL;
 		err = ibvx_irecv(w.ep[0], &(struct ibvx_rbuf){ mem[0], BIG, 0 }, 1, 1, CTX, &recv);
@@ -66,6 +78,7 @@ static void sender_dies_in_rendezvous(void **state)
 		end(&w);
 		text_free(t);
 	}
+	assert_true(seen.failed > 0 && seen.good > 0);
 }
 
 static void receiver_dies_in_rendezvous(void **state)
@@ -104,6 +117,8 @@ static void receiver_dies_in_rendezvous(void **state)
 
 static void sender_dies_in_fragments(void **state)
 {
+	struct outcomes seen = { 0, 0 };
+
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct text t = text_of(1, 3500);
@@ -131,10 +146,13 @@ static void sender_dies_in_fragments(void **state)
 			recv = IBVX_REQ_NULL;
 			err = ibvx_irecv(w.ep[0], &(struct ibvx_rbuf){ mem[0], BIG, 0 }, 1, 1, CTX, &recv);
 			err = err ? err : finish(&w, 0, &recv, &s);
-			assert_true(found <= 0 ? err != 0 : true);
+			if (found <= 0)
+				assert_int_not_equal(err, 0);
 		} else {
 			err = finish(&w, 0, &recv, &s);
 		}
+		seen.failed += err != 0;
+		seen.good += err == 0;
 		if (err)
 			named(err, -ECONNRESET, "rank 1");
 		else
@@ -143,6 +161,7 @@ static void sender_dies_in_fragments(void **state)
 		end(&w);
 		text_free(t);
 	}
+	assert_true(seen.failed > 0 && seen.good > 0);
 }
 
 /* What had come in whole before the death is received after it. */
@@ -258,6 +277,82 @@ static void offered_to_another(void **state)
 	text_free(t);
 }
 
+/* A get, or a put from the peer, is under way when another rank dies and takes the job along. The adapter may reach the
+ * memory until it reports the cancelled operation: the request ends with that report and not before. */
+static void ends_after_its_adapter(void **state)
+{
+	(void)state;
+	for (int put_offered = 0; put_offered < 2; put_offered++) {
+		struct world_config cfg = calm(3, 4096);
+		struct text t = text_of(1, BIG);
+		struct ibvx_status s;
+		struct world w;
+		ibvx_req recv;
+
+		cfg.net.get_min = put_offered ? SIZE_MAX : 0;
+		cfg.net.get_delay_max = cfg.net.cancel_delay_max = 1u << 30;
+		begin(&w, cfg, "psl=4000", "fault_scope=job", NULL);
+		recv = take(&w, 0, 1, 1, mem[0], BIG);
+		put(&w, 1, 0, 1, t, 1, false);
+		for (int i = 0; i < 300; i++)
+			world_turn(&w, 0);
+		assert_int_equal(fabric_registrations(w.fabric, 1 - put_offered), 1);
+		world_kill(&w, 2, false);
+		for (int i = 0; i < 300; i++)
+			world_turn(&w, 0);
+		assert_int_equal(fabric_cancelling(w.fabric, 0), 1);
+		assert_int_equal(ibvx_test(w.ep[0], &recv, &s), 0);
+		assert_int_equal(fabric_registrations(w.fabric, 0), 0);
+		fabric_step(w.fabric, 1u << 31);
+		named(finish(&w, 0, &recv, &s), -ECONNRESET, "rank 2");
+		assert_int_equal(fabric_cancelling(w.fabric, 0), 0);
+		memset(mem[0], 'x', BIG);
+		settle(&w); /* nothing is written any more */
+		for (int i = 0; i < BIG; i++)
+			assert_int_equal(mem[0][i], 'x');
+		for (int r = 0; r < 2; r++) {
+			ibvx_abort(w.ep[r]);
+			w.ep[r] = NULL;
+		}
+		(void)world_close(&w);
+		text_free(t);
+	}
+}
+
+/* A send that is about to start polls for credit, and by that learns that its peer has died: it ends once, and does not start. */
+static void dies_while_a_send_starts(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		struct text t = text_of(1, 4000);
+		struct ibvx_sbuf buf = { NULL, 0, t.bytes, t.len, 1 };
+		atomic_uint dropped = 0;
+		struct world w;
+		ibvx_req send;
+		int err;
+
+		begin(&w, calm(3, 4096), "eager_window=64k", NULL);
+		while (flow_allows_eager(&w.ep[0]->peers[1], t.len))
+			(void)put(&w, 0, 1, 1, t, 1, false);
+		world_kill(&w, 1, true);
+		if (kind == 0)
+			err = ibvx_isend(w.ep[0], &buf, 1, 1, CTX, &send);
+		else if (kind == 1)
+			err = ibvx_pin_isend_copy(w.ep[0], NULL, &buf, 1, 1, CTX, false, &send);
+		else
+			err = ibvx_pin_isend(w.ep[0], fake_array_donate(text_of(1, t.len).bytes, t.len, 1, &dropped),
+					     &(struct ibvx_sbuf){ .body_bytes = t.len, .user = 1 }, 1, 1, CTX, false, &send);
+		assert_int_equal(err, 0);
+		assert_int_equal(w.ep[0]->peers[1].state, PEER_FAILED);
+		assert_true(list_empty(&w.ep[0]->peers[1].sends));
+		named(finish(&w, 0, &send, NULL), -ECONNRESET, "rank 1");
+		assert_int_equal(atomic_load(&dropped), kind == 2);
+		others_go_on(&w, 0, 2);
+		end(&w);
+		text_free(t);
+	}
+}
+
 /* A rank that hangs holds its senders back, and nobody else. */
 static void hanging(void **state)
 {
@@ -351,6 +446,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(any_source),
 	cmocka_unit_test(whole_job),
 	cmocka_unit_test(offered_to_another),
+	cmocka_unit_test(ends_after_its_adapter),
+	cmocka_unit_test(dies_while_a_send_starts),
 	cmocka_unit_test(hanging),
 	cmocka_unit_test(corrupt_packets),
 };

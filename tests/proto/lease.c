@@ -265,7 +265,8 @@ static void truncated(void **state)
 	end(&w);
 }
 
-/* Two threads of a rank send, two receive, another polls; in a network that delays, refuses and fails by seed, with offers of any length. */
+/* Two threads of a rank send, two receive, another polls; in a network that delays, refuses and fails by seed, with offers of any
+ * length. */
 static void crowd(void **state)
 {
 	(void)state;

@@ -441,19 +441,26 @@ static void stray_done(void **state)
 	text_free(t);
 }
 
+/* Gets from the first byte on, and whether they are used is learned. */
+static struct world_config learning(void)
+{
+	struct world_config cfg = calm(2, 4096);
+
+	cfg.net.learns_gets = true;
+	cfg.net.get_min = 1;
+	cfg.net.put_min = SIZE_MAX;
+	return cfg;
+}
+
 /* Where the method is learned, both methods are used and measured. */
 static void learned_methods(void **state)
 {
 	struct text t = text_of(2, 60000);
-	struct world_config cfg = calm(2, 4096);
 	static char mem[60000];
 	struct world w;
 
 	(void)state;
-	cfg.net.learns_gets = true;
-	cfg.net.get_min = 1;
-	cfg.net.put_min = SIZE_MAX;
-	begin(&w, cfg, "psl=4000", NULL);
+	begin(&w, learning(), "psl=4000", NULL);
 	for (int i = 0; i < 100; i++) {
 		ibvx_req recv = take(&w, 1, 0, 1, mem, sizeof(mem)), send = put(&w, 0, 1, 1, t, 2, i % 2);
 
@@ -474,14 +481,11 @@ static void learned_methods(void **state)
 static void head_to_head(void **state)
 {
 	struct text t = text_of(2, 60000);
-	struct world_config cfg = calm(2, 4096);
 	static char mem[60000];
 	struct world w;
 
 	(void)state;
-	cfg.net.learns_gets = true;
-	cfg.net.get_min = 1;
-	begin(&w, cfg, "psl=64k", NULL);
+	begin(&w, learning(), "psl=64k", NULL);
 	for (int i = 0; i < 30; i++) {
 		for (int r = 0; r < 2; r++) {
 			ibvx_req send = put(&w, r, 1 - r, 1, t, 2, false);
@@ -529,8 +533,53 @@ static void stray_hints(void **state)
 	}
 }
 
+/* The memory of a get, or of a put, takes a while to be registered: the RTS or CTS waits for it, and what was sent behind it. */
+static void registered_later(void **state)
+{
+	(void)state;
+	for (int put_offered = 0; put_offered < 2; put_offered++) {
+		struct world_config cfg = calm(2, 4096);
+		struct text big = text_of(1, 50000), small = text_of(2, 100);
+		static char in[50000], in2[100];
+		ibvx_req send, behind, recv, recv2;
+		struct ibvx_status s;
+		struct world w;
+
+		cfg.net.get_min = put_offered ? SIZE_MAX : 0;
+		cfg.net.pack_delay_max = 1u << 30;
+		begin(&w, cfg, "psl=4000", NULL);
+		recv = take(&w, 1, 0, IBVX_ANY_TAG, in, sizeof(in));
+		send = put(&w, 0, 1, 1, big, 1, false);
+		behind = put(&w, 0, 1, 2, small, 2, false);
+		for (int i = 0; i < 100; i++)
+			world_turn(&w, 0);
+		assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_RTS) + fabric_sent(w.fabric, 0, 1, WIRE_EAGER), 0);
+		fabric_step(w.fabric, 1u << 31);
+		for (int i = 0; i < 100 && put_offered; i++)
+			world_turn(&w, 0);
+		if (put_offered) { /* the RTS has left; now it is the receiver's memory */
+			assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_RTS), 1);
+			assert_int_equal(fabric_sent(w.fabric, 0, 1, WIRE_EAGER), 1);
+			assert_int_equal(fabric_sent(w.fabric, 1, 0, WIRE_CTS), 0);
+			fabric_step(w.fabric, 1u << 31);
+		}
+		assert_int_equal(finish(&w, 1, &recv, &s), 0);
+		assert_int_equal(s.tag, 1);
+		assert_text(in, 1, big.len);
+		recv2 = take(&w, 1, 0, IBVX_ANY_TAG, in2, sizeof(in2));
+		assert_int_equal(finish(&w, 1, &recv2, &s), 0);
+		assert_text(in2, 2, small.len);
+		assert_int_equal(finish(&w, 0, &send, NULL), 0);
+		assert_int_equal(finish(&w, 0, &behind, NULL), 0);
+		assert_int_equal(world_counter(w.ep[put_offered ? 0 : 1], put_offered ? 1 : 0, put_offered ? "puts" : "gets"), 1);
+		end(&w);
+		text_free(big);
+		text_free(small);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(learned_methods), cmocka_unit_test(head_to_head), cmocka_unit_test(stray_hints),
+	cmocka_unit_test(learned_methods), cmocka_unit_test(head_to_head), cmocka_unit_test(stray_hints), cmocka_unit_test(registered_later),
 	cmocka_unit_test(truncation),   cmocka_unit_test(split_receives), cmocka_unit_test(synchronous),
 	cmocka_unit_test(switch_limit), cmocka_unit_test(first_bytes), cmocka_unit_test(flood),          cmocka_unit_test(flood_probed),
 	cmocka_unit_test(failing_gets), cmocka_unit_test(good_gets),

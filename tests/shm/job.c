@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "job.h"
+#include "child.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ int job_start(struct job *j, int size, const char *const *settings, job_fn fn, v
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			r = rank_main(j, r, fn, arg);
 			fflush(stdout);
-			_exit(r);
+			child_exit(r);
 		}
 	}
 	return 0;
@@ -124,20 +124,4 @@ int job_wait(struct job *j, int timeout_s)
 		failed += j->status[r] != 0;
 	}
 	return failed;
-}
-
-bool job_leaves_files(const struct job *j)
-{
-	DIR *d = opendir("/dev/shm");
-	struct dirent *e;
-	bool found = false;
-
-	while (d && (e = readdir(d)) != NULL)
-		if (strstr(e->d_name, j->id)) {
-			fprintf(stderr, "/dev/shm/%s was left\n", e->d_name);
-			found = true;
-		}
-	if (d)
-		closedir(d);
-	return found;
 }

@@ -35,9 +35,6 @@ int job_start(struct job *j, int size, const char *const *settings, job_fn fn, v
 /* Waits for all, at most timeout_s, then kills those left.  The number of ranks that did not exit with 0. */
 int job_wait(struct job *j, int timeout_s);
 
-/* Does anything in /dev/shm carry the job's id? */
-bool job_leaves_files(const struct job *j);
-
 int64_t job_now_ms(void);
 
 #endif

