@@ -51,7 +51,7 @@ static unsigned choice_interval(const struct choice *c, unsigned other)
 					      : (unsigned)interval;
 }
 
-static void choice_tell(struct choice *c, unsigned interval)
+static void choice_suggest(struct choice *c, unsigned interval)
 {
 	c->in_interval = (uint16_t)interval;
 	c->hint_pending = true;
@@ -69,22 +69,22 @@ static void choice_compare(struct choice *c, unsigned sampled)
 		if ((uint64_t)c->cost_ns[other] * 100 >= best_ns * CHOICE_HYSTERESIS) {
 			c->confirmed = 0;
 		} else if (++c->confirmed < CHOICE_CONFIRM) {
-			choice_tell(c, 1);
+			choice_suggest(c, 1);
 			return;
 		} else {
 			c->in_best = (uint8_t)other;
 			c->explored_ns = c->cost_ns[other];
 			c->confirmed = 0;
-			choice_tell(c, CHOICE_INTERVAL_MIN);
+			choice_suggest(c, CHOICE_INTERVAL_MIN);
 			return;
 		}
 		interval = choice_interval(c, other);
 		if (c->in_interval != interval)
-			choice_tell(c, interval);
+			choice_suggest(c, interval);
 	} else if (c->explored_ns && (best_ns * 100 > (uint64_t)c->explored_ns * CHOICE_CHANGED ||
 				      best_ns * CHOICE_CHANGED < (uint64_t)c->explored_ns * 100)) {
 		c->explored_ns = (uint32_t)best_ns;
-		choice_tell(c, 1); /* the machine has changed: try the other method at once */
+		choice_suggest(c, 1); /* the machine has changed: try the other method at once */
 	}
 }
 

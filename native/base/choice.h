@@ -6,8 +6,8 @@
  *
  * Which one it is depends on the machine and changes within seconds.  One side chooses a method each time and
  * explores the other one now and then: the slower that one is, the more seldom, so that exploration costs
- * about 1 %.  One side learns what each time took, and when hint_pending is set the one that chooses is to
- * be told (in_best, in_interval).  The two sides may be one structure, or two in different processes.
+ * about 1 %.  One side learns what each time took, and when hint_pending is set the one that chooses gets
+ * a hint (in_best, in_interval).  The two sides may be one structure, or two in different processes.
  *
  * No locks, no clock, no memory of its own.
  */
