@@ -154,7 +154,7 @@ class Jobs(LauncherTest):
                     self.assertRegex(text, r"Exception.*rank %d\b" % victim, err)
                     self.assertRegex(err, r"ibvrun: rank %d \(pid \d+\) exited with status 1" % survivor)
                 self.assert_nothing_left()
-        
+
     def test_niodev_ranks_that_wait_for_a_dead_one_are_ended(self):
         job, pids = self.hanging(2, "-dev", "niodev", "--grace", 0.5)
         os.kill(pids[1], signal.SIGKILL)

@@ -269,15 +269,26 @@ def prose(root):
     return found
 
 
+# How a line may not begin: by what .editorconfig demands of the language.
+INDENT = {".java": (r"\t* {2,}|\t* [^*]", "indented by spaces"), ".c": (r"\t* {8}", "indented by spaces"),
+          ".h": (r"\t* {8}", "indented by spaces"), ".py": (r"(?!)", "")}  # Python may have shell scripts in its strings
+
+
 def layout(root):
-    """Java is indented by tabs, as .editorconfig demands."""
+    """C and Java are indented by tabs, as .editorconfig demands; no line ends with blanks, every file with a newline."""
     found = []
-    for path in walk(root, ("java", "tests/java"), (".java",)):
-        for number, line in enumerate(read(root, path).splitlines(), 1):
-            if re.match(r"\t* {2,}", line) or re.match(r"\t* [^*]", line):
-                found.append((path, number, "indented by spaces"))
+    for path in walk(root, SOURCE_DIRS, tuple(INDENT)):
+        if path.startswith(("bench/npb/", "jni-headers/")) and not path.endswith(".py"):
+            continue
+        pattern, what = INDENT[os.path.splitext(path)[1]]
+        text = read(root, path)
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.match(pattern, line):
+                found.append((path, number, what))
             elif line != line.rstrip():
                 found.append((path, number, "blanks at the end of the line"))
+        if text and not text.endswith("\n"):
+            found.append((path, len(text.splitlines()), "no newline at the end of the file"))
     return found
 
 
