@@ -58,3 +58,17 @@ void progress_spin(struct ibvx *ep, struct waiter *w)
 		cpu_relax();
 	}
 }
+
+bool progress_spin_once(struct ibvx *ep)
+{
+	struct waiter nobody = {0};
+
+	if (ep->spin_ns <= 0)
+		return false;
+	ep->users++; /* an abort waits for us */
+	core_unlock(ep);
+	progress_spin(ep, &nobody);
+	core_lock(ep);
+	ep->users--;
+	return true;
+}

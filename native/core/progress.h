@@ -15,5 +15,7 @@ int progress_flush(struct ibvx *ep);
 
 /* Spins for a moment without the lock (the caller does not hold it) until something may be there. */
 void progress_spin(struct ibvx *ep, struct waiter *w);
+/* The same for a caller that holds the lock.  False, and the lock was kept: spinning is not set. */
+bool progress_spin_once(struct ibvx *ep);
 
 #endif

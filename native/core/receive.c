@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "core/complete.h"
 #include "core/eager.h"
 #include "core/flow_control.h"
@@ -44,8 +43,8 @@ void receive_end_posted(struct ibvx *ep, struct request *r)
 	complete_request(ep, r, -EPIPE);
 }
 
-/* Polls of a direct receive: about a microsecond, with the lock held. */
-#define DIRECT_RECV_POLLS 64
+/* Polls of a direct receive: the lock may be held for all of them. */
+#define DIRECT_RECV_LOOKS 2
 
 /* Nothing that a receive would have to stand behind, nothing else for its thread to do, and hope. */
 static bool direct_recv_allowed(const struct ibvx *ep, int source)
@@ -58,15 +57,16 @@ static bool direct_recv_allowed(const struct ibvx *ep, int source)
 
 void direct_recv_poll(struct ibvx *ep, struct direct_recv *d)
 {
-	int left = ep->spin_ns > 0 ? DIRECT_RECV_POLLS : 1;
+	for (int looks = 1; direct_recv_allowed(ep, d->args.source); looks++) {
+		int events;
 
-	while (left-- > 0 && direct_recv_allowed(ep, d->args.source)) {
 		ep->direct = d;
-		progress_poll(ep, 1);
+		events = progress_poll(ep, 1);
 		ep->direct = NULL;
-		if (d->done || d->request || lock_is_awaited(&ep->lock))
+		if (d->done || d->request || looks == DIRECT_RECV_LOOKS)
 			return;
-		cpu_relax();
+		if (events == 0 && !progress_spin_once(ep))
+			return;
 	}
 }
 

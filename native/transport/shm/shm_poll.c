@@ -15,7 +15,7 @@
 
 /* Rings that carry nothing for so many polls are polled no more, if there are more than a few: the cost of a poll follows
  * the ranks that talk, not the ranks of the node. */
-#define SHM_IDLE_POLLS 4096
+#define SHM_IDLE_POLLS 256
 #define SHM_POLLED_MIN 4
 
 static void shm_start_polling(struct shm *s, struct shm_peer *p)
