@@ -21,7 +21,8 @@ class Engine:
     name = ""
     status_of_first = True  # is its exit status that of the rank that failed first? (srun: the highest)
     main_sees = 0  # words before the program's own in main of an MPJ Express program
-    agent = None  # regular expression: its process on a node, where its end ends the job
+    agent = ""  # regular expression: its process on a node
+    notices = True  # does its end end the job?
     stdin = True  # does rank 0 read what the command reads?
     interrupts = 1  # how often Ctrl-C has to be pressed
     leftovers = ()  # beginnings of files that the engine itself leaves when it is killed
@@ -63,6 +64,8 @@ class Srun(Engine):
     """srun --mpi=KIND; a killed rank ends the job because the guide uses -K1."""
     kind = ""
     status_of_first = False
+    agent = "slurmstepd"
+    notices = False
     leftovers = ("/tmp/spmix_",)
     interrupts = 2
 
@@ -126,6 +129,7 @@ class Hydra(Engine):
     name = "hydra"
     command = "mpiexec.hydra"
     agent = ".*hydra_pmi_proxy"
+    notices = False
 
     @staticmethod
     def why_not():

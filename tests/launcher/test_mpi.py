@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import support
@@ -49,6 +50,14 @@ class ClassArchive(LauncherTest):
         with open(path, "r+b") as f:
             f.write(b"nonsense" * 100)
         self.assertEqual(self.ring(), 0)                # a JVM that refuses it starts without it
+
+    def test_of_the_tasks_of_a_launcher_rank_0_makes_it(self):
+        for made in (False, True):
+            self.assertEqual(bool(self.archives()), made)
+            out, err = self.succeed("--hosts", "localhost:2", "-x", "XDG_CACHE_HOME", "-x", "HOME", "--timeout", 60, "--exec",
+                                    sys.executable, support.IBVRUN, "-cp", CLASSES, "Ring", env=self.env)
+            self.assertEqual((sorted(out.splitlines()), err), (["rank %d of 2 sum 3" % r for r in range(2)], ""))
+        self.assertEqual(len(self.archives()), 1)
 
     def test_where_it_cannot_be_made_it_is_tried_once(self):
         os.makedirs(self.path("jdk", "bin"))

@@ -126,13 +126,13 @@ class JavaSide:
         return os.pathsep.join(self.places.path(e) if self.places.stage else e for e in entries)
 
     def archive_options(self):
-        """For programs whose class path begins with classic_jars.  Staged jars are others to a JVM; a dry run, and a
-        task among many, do not take the time to make the archive."""
+        """For programs whose class path begins with classic_jars.  Staged jars are others to a JVM; a dry run does not
+        take the time to make the archive, and of the tasks of another launcher rank 0 alone does."""
         if self.places.stage or self.opts.dry_run or self.opts.no_class_archive:
             return []
         jars = self.classic_jars(self.installation.require_jar())
         return archive.options(self.java, jars, self.opts.jvm_options + self.manifest_options, self.environ,
-                               len(self.places.ranks) == self.places.size, self.native_options())
+                               0 in self.places.ranks, self.native_options())
 
     def native_options(self):
         return native_options(self.installation, self.java, self.opts.jvm_options, self.places.path)
