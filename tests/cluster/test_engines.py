@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import unittest
 
 import engines
 import programs
@@ -51,7 +52,12 @@ class Programs(Case):
         self.check(self.engine.xxdev(NP, "XxReport", *ARGUMENTS))
 
 
-class Endings(Case):
+    def test_init_again(self):
+        out, _ = self.succeed(*self.engine.words(NP, programs.c("again")))
+        self.assertEqual(sorted(out.splitlines()), ["rank %d of %d again" % (r, NP) for r in range(NP)])
+
+
+class Waiting(Case):
     def hanging(self, prefix=()):
         """A job whose ranks all wait; gives it and the ranks' process ids.  prefix: words before the program."""
         job = self.launch(list(prefix) + programs.c("hang", self.folder))
@@ -60,6 +66,49 @@ class Endings(Case):
         self.assertIsNone(job.poll(), "the job has ended: %s" % (self.finish(job) if job.poll() is not None else "",))
         return job, [int(support.read(f)) for f in files]
 
+
+class Addresses(Waiting):
+    """Which of rank 0's addresses the others take.  On their nodes no node's name can be resolved."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not issubclass(cls.engine_class, engines.Ibvrun):
+            raise unittest.SkipTest("once is enough, by ibvrun")
+        super().setUpClass()
+
+    def setUp(self):
+        super().setUp()
+        for i in self.nodes.numbers[1:]:
+            self.nodes.on(i, "umount", "/etc/hosts")
+            self.assertNotEqual(self.nodes.on(i, "getent", "hosts", "n1", check=False).returncode, 0)
+            self.addCleanup(self.nodes.on, i, "mount", "--bind", os.path.join(self.nodes.state, "hosts"), "/etc/hosts")
+
+    def taken(self, net):
+        """Addresses to which rank 4's node is connected, but for ssh."""
+        job, pids = self.hanging(["env", "IBVDEV_NET=" + net])
+        lines = self.nodes.on(3, "ss", "-Htn", "state", "established").stdout.splitlines()
+        self.interrupt(job)
+        self.finish(job)
+        self.assertFalse([p for p in pids if alive(p)])
+        for r in range(NP):
+            os.unlink(self.path("pid.%d" % r))
+        pairs = [[end.rpartition(":") for end in line.split()[-2:]] for line in lines]
+        return {there[0].strip("[]") for here, there in pairs if here[2] != "22"}
+
+    def test_chosen(self):
+        four, six = "192.0.2.1", "2001:db8:77::1"
+        for net, allowed in (("", {four, six}), ("eth0", {four, six}), ("192.0.2.0/24", {four}), ("2001:db8:77::/64", {six})):
+            with self.subTest(net):
+                taken = self.taken(net)
+                self.assertTrue(taken and taken <= allowed, taken)
+
+    def test_unknown(self):
+        status, _, err = self.run_job(*self.engine.words(NP, ["env", "IBVDEV_NET=ib7"] + programs.c("report")))
+        self.assertNotEqual(status, 0)
+        self.assertRegex(err, r"ib7(.|\n)*eth0 192\.0\.2\.1")
+
+
+class Endings(Waiting):
     def test_status_of_a_failing_rank(self):
         status, _, err = self.finish(self.launch(programs.c("fail", 3, 5)))
         if self.engine.status_of_first:
@@ -134,5 +183,5 @@ if __name__ == "__main__":
         engine.prepare()
     world.enter()
     sys.argv.pop(1)
-    Programs.engine_class = Endings.engine_class = engine
+    Programs.engine_class = Addresses.engine_class = Endings.engine_class = engine
     support.main()
