@@ -109,13 +109,13 @@ class Java(LauncherTest):
         return job, [int(read(self.path("pid.%d" % r))) for r in range(2)]
 
     def test_thread_dump_and_termination(self):
-        job, pids = self.sleeping("--output", self.path("o"))
+        job, _ = self.sleeping("--output", self.path("o"))
         job.send_signal(signal.SIGQUIT)
         for r in range(2):
             wait_for(lambda: "Full thread dump" in read(self.path("o", "rank.%d.out" % r)), "a thread dump")
         job.terminate()
         self.assertEqual(self.finish(job)[0], 143)
-        self.assert_nothing_left(pids)
+        self.assert_nothing_left()
 
     def test_time_limit_with_dump(self):
         status, out, err = self.run_job("-np", 2, "--timeout", "4", "--dump", "-l", "-cp", CLASSES, "Probe", "sleep",
