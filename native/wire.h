@@ -38,6 +38,7 @@ enum wire_flag {
 	WIRE_RMA = 1 << 1,  /* RTS, CTS: descriptors follow, a get (RTS) or a put (CTS) is possible */
 	WIRE_LEASE = 1 << 2, /* RTS: the memory is pinnable by a thread that waits for this message; CTS: so is mine: lease segments */
 	WIRE_TIMED = 1 << 3, /* EAGER_FIRST, RTS: start_ns is set */
+	WIRE_MEASURED = 1 << 7, /* the transport's own: the core neither sets nor sees it */
 };
 
 /* The header of every packet. */

@@ -19,6 +19,7 @@
 #define NAME_BYTES 64
 
 static const char *const cma_choices[] = {"auto", "always", "never", NULL};
+static const char *const stores_choices[] = {"auto", "cached", "streaming", NULL};
 static const char *const scope_choices[] = {"peer", "job", NULL};
 static const char *const connect_choices[] = {"auto", "cm", "tcp", NULL};
 static const char *const rendezvous_choices[] = {"auto", "read", "write", NULL};
@@ -59,6 +60,8 @@ static const struct setting_info table[SETTING_COUNT] = {
 		"data area of one shared-memory ring (a power of two)"),
 	[SETTING_SHM_CHUNK] = BYTES("shm_chunk", KIB, MIB, false, "64k",
 		"largest piece that goes through a shared-memory ring at once"),
+	[SETTING_SHM_STORES] = CHOICE("shm_stores", stores_choices, 2, "auto",
+		"how long pieces are written into the ring: so that they stay in the caches, or past them; auto learns which is faster"),
 	[SETTING_CMA] = CHOICE("cma", cma_choices, 2, "auto",
 		"one copy between two processes (process_vm_readv) for long messages: auto learns when it is faster"),
 	[SETTING_CMA_MIN] = BYTES("cma_min", 0, GIB, true, "auto",

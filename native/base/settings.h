@@ -30,6 +30,7 @@ enum setting {
 	SETTING_SHM_SLOTS,         /* count, power of two: control slots of a ring */
 	SETTING_SHM_RING,          /* bytes, power of two: data area of a ring */
 	SETTING_SHM_CHUNK,         /* bytes: largest piece that goes through the ring at once */
+	SETTING_SHM_STORES,        /* choice: auto, cached, streaming */
 	SETTING_CMA,               /* choice: auto, always, never */
 	SETTING_CMA_MIN,           /* bytes: smallest message that CMA may carry; auto */
 	SETTING_VERBS_DEVICE,      /* "name" or "name:port"; empty: any */

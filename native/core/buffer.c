@@ -30,7 +30,7 @@ bool buffer_take_copy(struct buffer *b)
 
 	if (!copy)
 		return false;
-	buffer_read(b, 0, copy, buffer_bytes(b));
+	buffer_read(b, 0, copy, buffer_bytes(b), memcpy);
 	buffer_fini(b);
 	buffer_adopt_copy(b, copy);
 	b->base[0] = copy;
@@ -80,18 +80,18 @@ static size_t buffer_before(uint64_t at, size_t len, size_t end)
 	return at >= end ? 0 : end - at < len ? (size_t)(end - at) : len;
 }
 
-void buffer_read(const struct buffer *b, uint64_t at, void *to, size_t len)
+void buffer_read(const struct buffer *b, uint64_t at, void *to, size_t len, copy_fn *copy)
 {
 	size_t head = b->kind == BUFFER_LAYOUT && !b->base[0] ? 0 : b->bytes[0];
 	size_t first = buffer_before(at, len, head);
 
 	if (b->kind == BUFFER_PINNABLE) {
 		if (len > 0)
-			memcpy(to, b->base[0] + at, len);
+			copy(to, b->base[0] + at, len);
 		return;
 	}
 	if (first > 0)
-		memcpy(to, b->base[0] + at, first);
+		copy(to, b->base[0] + at, first);
 	if (len == first)
 		return;
 	to = (char *)to + first;
@@ -99,7 +99,7 @@ void buffer_read(const struct buffer *b, uint64_t at, void *to, size_t len)
 	if (b->kind == BUFFER_LAYOUT)
 		layout_pack(b->layout, b->base[1], at - head, to, len - first);
 	else
-		memcpy(to, b->base[1] + (at - head), len - first);
+		copy(to, b->base[1] + (at - head), len - first);
 }
 
 static char *buffer_bounce(struct buffer *b)

@@ -147,8 +147,8 @@ static inline bool buffer_is_readable(const struct buffer *b)
 	return b->kind != BUFFER_PINNABLE || b->base[0];
 }
 
-/* Copies bytes [at, at + len) out of a readable buffer. */
-void buffer_read(const struct buffer *b, uint64_t at, void *to, size_t len);
+/* Copies bytes [at, at + len) out of a readable buffer; layouts are packed, all else by `copy`. */
+void buffer_read(const struct buffer *b, uint64_t at, void *to, size_t len, copy_fn *copy);
 /* Copies to [at, at + len).  What arrives for pinnable memory that is not pinned, or behind bytes that have been
  * bounced, goes to the bounce buffer. */
 void buffer_write(struct buffer *b, uint64_t at, const void *from, size_t len);

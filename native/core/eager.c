@@ -89,7 +89,7 @@ int eager_emit(struct request *r)
 	if (rc < 0)
 		return rc;
 	packet_msg_header(slot.hdr, WIRE_EAGER, total, r);
-	buffer_read(&r->buffer, 0, slot.payload, total);
+	buffer_read(&r->buffer, 0, slot.payload, total, slot.copy);
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	p->credit -= (int64_t)flow_cost(total);
 	eager_sent(r);
@@ -109,7 +109,7 @@ int eager_emit_first(struct request *r)
 		return rc;
 	packet_msg_header(slot.hdr, WIRE_EAGER_FIRST, sizeof(lng) + len, r);
 	memcpy(slot.payload, &lng, sizeof(lng));
-	buffer_read(&r->buffer, 0, (char *)slot.payload + sizeof(lng), len);
+	buffer_read(&r->buffer, 0, (char *)slot.payload + sizeof(lng), len, slot.copy);
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	p->credit -= (int64_t)flow_cost(request_total(r));
 	r->at = len;

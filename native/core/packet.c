@@ -42,8 +42,10 @@ size_t packet_piece_bytes(const struct peer *p, size_t total)
 int packet_reserve(struct request *r, size_t len, struct transport_slot *slot)
 {
 	struct peer *p = r->peer;
-	int rc = p->transport->ops->reserve(p->transport, p->rank, len, slot);
+	int rc;
 
+	slot->copy = memcpy;
+	rc = p->transport->ops->reserve(p->transport, p->rank, len, slot);
 	if (rc < 0 || buffer_is_readable(&r->buffer))
 		return rc;
 	p->transport->ops->discard(p->transport, p->rank, slot);
@@ -67,7 +69,7 @@ int packet_send_piece(struct request *r, enum wire_kind kind)
 	slot.hdr->flags = 0;
 	slot.hdr->len = (uint32_t)len;
 	slot.hdr->ctl = (struct wire_ctl){.id = r->remote, .from = request_wire_id(r), .offset = r->at};
-	buffer_read(&r->buffer, r->at, slot.payload, len);
+	buffer_read(&r->buffer, r->at, slot.payload, len, slot.copy);
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	r->at += len;
 	return 0;

@@ -75,7 +75,7 @@ int rendezvous_announce(struct request *r)
 	slot.hdr->flags |= (uint8_t)((rkey_bytes ? WIRE_RMA : 0) | (announce_leases(r) ? WIRE_LEASE : 0));
 	memcpy(slot.payload, &lng, sizeof(lng));
 	if (first > 0)
-		buffer_read(&r->buffer, 0, rest, first);
+		buffer_read(&r->buffer, 0, rest, first, slot.copy);
 	p->transport->ops->commit(p->transport, p->rank, &slot);
 	r->at = first;
 	p->credit -= (int64_t)flow_cost(first);

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "wire.h"
@@ -37,6 +38,7 @@ struct transport {
 struct transport_slot {
 	struct wire_hdr *hdr;
 	void *payload;    /* room for the bytes that were reserved */
+	copy_fn *copy;    /* what a long payload is best copied with: the caller sets memcpy, a transport may know better */
 	uint64_t private; /* the transport's */
 };
 

@@ -24,7 +24,7 @@
 struct shape {
 	struct traffic_config cfg;
 	char psl[32], credit_window[32];
-	const char *settings[9]; /* ends with NULL */
+	const char *settings[10]; /* ends with NULL */
 	char replay[160];
 };
 
@@ -136,6 +136,8 @@ static void shape_draw_waiting(struct shape *s, struct rng *r)
 		s->settings[n++] = "spin_us=0";
 		s->settings[n++] = "yield_us=0";
 	}
+	if (rng_percent(r, 30))
+		s->settings[n++] = rng_percent(r, 70) ? "shm_stores=streaming" : "shm_stores=cached";
 	if (rng_percent(r, 20))
 		s->settings[n] = "progress_thread=1";
 }

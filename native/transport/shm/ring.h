@@ -4,7 +4,8 @@
 /*
  * ring: one direction between two ranks, single producer, single consumer, lock-free.
  *
- *   page 0      what the consumer has freed (line 0), whether the producer lacks room and whether the consumer polls (line 1), the producer's lease (line 2)
+ *   page 0      what the consumer has freed (line 0), whether the producer lacks room and whether the consumer polls (line 1), the producer's lease (line 2),
+ *               what a packet took the consumer (line 3)
  *   slots       one cache line each: a packet's header and up to RING_INLINE bytes of payload
  *   data        longer payloads, in whole cache lines, contiguous
  *
@@ -44,6 +45,7 @@ struct ring_control {
 	_Atomic uint32_t unpolled;                        /* set by the consumer: announce the next packet; cleared by the
 							   * producer that does */
 	_Alignas(RING_LINE) _Atomic uint32_t lease;       /* shm_lease.c */
+	_Alignas(RING_LINE) _Atomic uint32_t measured_ns; /* consumer: what the packet with WIRE_MEASURED took it; 0: not yet (stores.h) */
 };
 static_assert(sizeof(struct ring_control) <= RING_PAGE, "the control lines fit in their page");
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/shm/cma.h"
 #include "transport/shm/shm.h"
@@ -99,6 +100,17 @@ static __attribute__((cold)) void shm_poll_own(struct shm *s, struct shm_peer *p
 	s->env.sink.on_down(s->env.sink.core, p->rank, -EPROTO, "a ring in shared memory is corrupt");
 }
 
+/* The producer is told how long this took (stores.h). */
+static __attribute__((noinline)) void shm_deliver_measured(struct shm *s, struct shm_peer *p, struct wire_hdr *hdr, const void *payload)
+{
+	int64_t ns, begin_ns = clock_now_ns();
+
+	hdr->flags &= (uint8_t)~WIRE_MEASURED;
+	s->env.sink.on_packet(s->env.sink.core, p->rank, hdr, payload);
+	ns = clock_now_ns() - begin_ns;
+	atomic_store_explicit(&p->rx.control->measured_ns, ns <= 0 ? 1 : ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns, memory_order_relaxed);
+}
+
 static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 {
 	const void *payload;
@@ -110,7 +122,10 @@ static int shm_poll_ring(struct shm *s, struct shm_peer *p, int budget)
 			shm_poll_own(s, p, &hdr);
 			continue;
 		}
-		s->env.sink.on_packet(s->env.sink.core, p->rank, &hdr, payload);
+		if (hdr.flags & WIRE_MEASURED)
+			shm_deliver_measured(s, p, &hdr, payload);
+		else
+			s->env.sink.on_packet(s->env.sink.core, p->rank, &hdr, payload);
 		ring_free(&p->rx, hdr.len);
 		n++;
 	}

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "transport/shm/segment.h"
+#include "transport/shm/stores.h"
 #include "transport/transport.h"
 
 /* What a rank publishes at the start. */
@@ -40,6 +41,7 @@ struct shm_peer {
 	uint64_t packets_swept; /* packets_in when the idle rings were last looked for */
 	void *tx_mapping, *rx_mapping;
 	struct ring tx, rx;
+	struct stores stores;  /* of tx */
 	uint64_t packets_out, packets_in, full_count, cma_bytes;
 	_Atomic uint64_t lease_bytes; /* copied under its leases */
 };
