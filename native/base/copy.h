@@ -32,7 +32,7 @@ typedef void *copy_fn(void *to, const void *from, size_t n);
 
 /* As memcpy, but by stores that go to memory instead of into this processor's caches (x86: non-temporal stores, and a
  * fence behind them): the processor that reads the copy next need not fetch each line out of our cache.
- * On other processors it is memcpy; copy_can_stream() says which. */
+ * On other processors it is memcpy; copy_can_stream() is false there. */
 copy_fn copy_streaming;
 bool copy_can_stream(void);
 

@@ -100,7 +100,7 @@ static __attribute__((cold)) void shm_poll_own(struct shm *s, struct shm_peer *p
 	s->env.sink.on_down(s->env.sink.core, p->rank, -EPROTO, "a ring in shared memory is corrupt");
 }
 
-/* The producer is told how long this took (stores.h). */
+/* Reports to the producer how long this took (stores.h). */
 static __attribute__((noinline)) void shm_deliver_measured(struct shm *s, struct shm_peer *p, struct wire_hdr *hdr, const void *payload)
 {
 	int64_t ns, begin_ns = clock_now_ns();

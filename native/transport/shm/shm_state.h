@@ -106,6 +106,10 @@ bool shm_alive(const struct shm_peer *p);
 
 extern const struct transport_lease shm_lease;
 
+/* struct transport_ops */
+void shm_counters(const struct transport *t, int peer, void (*add)(void *arg, const char *name, uint64_t value), void *arg);
+int shm_describe(const struct settings *settings, char *out, size_t size);
+
 int shm_poll(struct transport *t, int budget);
 bool shm_ready(const struct transport *t);
 int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],

@@ -28,7 +28,7 @@ enum stores_mode { STORES_LEARN, STORES_CACHED, STORES_STREAMING };
 struct stores {
 	enum stores_mode mode;
 	struct choice classes[STORES_CLASSES];
-	bool pending;            /* a packet has been sent whose time the consumer has not told yet */
+	bool pending;            /* a packet has been sent whose time the consumer has not reported yet */
 	bool timing;             /* between stores_begin() and stores_end() */
 	unsigned size_class, method;
 	uint32_t len;
