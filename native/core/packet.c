@@ -36,6 +36,8 @@ size_t packet_piece_bytes(const struct peer *p, size_t total)
 
 	if (piece < PACKET_PIECE_MIN)
 		piece = PACKET_PIECE_MIN;
+	if (piece < p->transport->ops->piece_min)
+		piece = p->transport->ops->piece_min;
 	return piece < p->payload_max ? piece : p->payload_max;
 }
 

@@ -398,6 +398,7 @@ static void ucx_counters(const struct transport *t, int peer, void (*add)(void *
 
 const struct transport_ops transport_ucx_ops = {
 	.name = "ucx",
+	.piece_min = UCX_PAYLOAD_MAX, /* a packet is two system calls */
 	.costly = true,
 	.describe = ucx_library_describe,
 	.open = ucx_open,
