@@ -79,6 +79,8 @@ static void choice_compare(struct choice *c, unsigned sampled)
 			return;
 		}
 		interval = choice_interval(c, other);
+		if (interval > CHOICE_INTERVAL_MIN << c->tries)
+			interval = CHOICE_INTERVAL_MIN << c->tries++; /* one sample proves little */
 		if (c->in_interval != interval)
 			choice_suggest(c, interval);
 	} else if (c->explored_ns && (best_ns * 100 > (uint64_t)c->explored_ns * CHOICE_CHANGED ||
@@ -92,7 +94,7 @@ void choice_learn(struct choice *c, unsigned method, uint64_t sample)
 {
 	uint64_t old = c->cost_ns[method];
 
-	if (old == 0)
+	if (old == 0 || old > 2 * sample) /* the first one may have been preempted, too */
 		old = sample;
 	else if (sample > 2 * old) /* preempted, perhaps */
 		sample = 2 * old;

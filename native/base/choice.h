@@ -22,7 +22,7 @@ struct choice {
 	uint16_t interval, countdown; /* times between two explorations, until the next */
 	uint32_t made;
 	/* the side that learns */
-	uint8_t in_best, confirmed;
+	uint8_t in_best, confirmed, tries; /* tries: explorations so far, while they are few */
 	bool hint_pending;
 	uint16_t in_interval;
 	uint32_t cost_ns[2];          /* by method; 0: not known */
