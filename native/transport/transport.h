@@ -159,7 +159,7 @@ struct transport_ops {
 	const char *name;
 	/* It carries all ranks of a node. */
 	bool covers_node;
-	/* 0, or: smaller packets than this do not pay, a message up to this size is one packet. */
+	/* 0, or: smaller packets than this cost more than they bring, a message up to this size is one packet. */
 	size_t piece_min;
 	/* Opening it takes long: left out where all ranks are on one node and a transport before it covers that. */
 	bool costly;

@@ -142,7 +142,7 @@ static void unmeasured(void **unused)
 	assert_in_range(p.seconds, 1, 30);
 }
 
-/* The first sample of the faster method says that it is slow: that is found out soon. */
+/* The first sample of the faster method was disturbed: the choice finds out soon. */
 static void first_sample_preempted(void **unused)
 {
 	(void)unused;

@@ -61,16 +61,13 @@ void ucx_peer_forget(struct ucx_peer *p)
 int ucx_peer_errno(ucx_status status)
 {
 	switch (status) {
-	case UCX_ERR_TIMED_OUT:
-	case UCX_ERR_ENDPOINT_TIMEOUT:
-		return -ETIMEDOUT;
 	case UCX_ERR_UNREACHABLE:
 	case UCX_ERR_INVALID_ADDR:
 	case UCX_ERR_NO_DEVICE:
 		return -EHOSTUNREACH;
 	case UCX_ERR_NO_MEMORY:
 		return -ENOMEM;
-	default: /* reset, input or output error, not connected, rejected, cancelled: the other side has closed */
+	default: /* reset, time limit, input or output error, not connected, rejected, cancelled: the other side is gone (ibvx.h) */
 		return -ECONNRESET;
 	}
 }

@@ -154,7 +154,7 @@ void ucx_receive_tick(void *ucx)
 			p->beats += ucx_packet_own(p, UCX_OWN_BEAT);
 			break;
 		case HEARTBEAT_LOST:
-			ucx_peer_end(p, 0, p->left ? -EPIPE : -ETIMEDOUT,
+			ucx_peer_end(p, 0, p->left ? -EPIPE : -ECONNRESET,
 				 "rank %d is silent for %lld ms (setting ucx_timeout_ms): its host or the network is down, or it was stopped",
 				 p->rank, (long long)u->timeout_ms);
 			break;
