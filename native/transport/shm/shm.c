@@ -375,7 +375,8 @@ static __attribute__((noinline)) void shm_post_long(struct shm_peer *p, struct r
 {
 	copy_fn *copy = stores_begin(&p->stores, &p->tx.control->measured_ns, head_bytes + body_bytes);
 
-	copy(payload, head, head_bytes);
+	if (head_bytes)
+		copy(payload, head, head_bytes);
 	if (body_bytes)
 		copy((char *)payload + head_bytes, body, body_bytes);
 	if (stores_end(&p->stores))
