@@ -211,6 +211,9 @@ static struct regcache_entry *regcache_find(struct regcache *c, const char *at, 
 			continue;
 		if (e->persistent ? (size_t)(addr - at) + len > e->len : addr != at || len != e->len)
 			continue;
+		/* it was registered for a use that has ended: its memory may be another one by now */
+		if (e->uses == 0 && e->state == REGCACHE_BUSY && !e->persistent)
+			continue;
 		if (e->uses == 0 && e->state == REGCACHE_READY)
 			idle_remove(c, e);
 		c->shared_count++;
