@@ -82,6 +82,43 @@ static void test_without_owner(void **state)
 	regcache_close(&c);
 }
 
+static struct regcache *registering;
+static int registered;
+
+/* While this memory is registered for the first time its use ends; then, it may be other memory by now, comes another use. */
+static struct ibv_mr *reg_mr_meanwhile(struct ibv_pd *pd, void *addr, size_t len, int access)
+{
+	struct ibv_mr *mr = adapter_provider.reg_mr(pd, addr, len, access);
+
+	if (registered++ == 0) {
+		regcache_unuse(registering, &uses[0]);
+		assert_int_equal(regcache_use(registering, &uses[1], addr, len, access), -EINPROGRESS);
+	}
+	return mr;
+}
+
+/* The second use must not get the pages of the first one. */
+static void test_use_ends_while_registered(void **state)
+{
+	struct verbs_provider meanwhile = adapter_provider;
+	struct regcache_ranges ranges = {.count_max = 4, .bytes_max = 1 << 20};
+	struct regcache c = cache_of(&ranges);
+
+	(void)state;
+	meanwhile.reg_mr = reg_mr_meanwhile;
+	c.api = &meanwhile;
+	registering = &c;
+	registered = 0;
+	uses[0] = uses[1] = (struct regcache_use){.ready = on_ready};
+	assert_int_equal(regcache_use(&c, &uses[0], memory[0], BUFFER, READ), -EINPROGRESS);
+	work_all(&c);
+	assert_int_equal(registered, 2);
+	assert_int_equal(adapter_registrations(), 1);
+	regcache_put(&c, uses[1].entry);
+	assert_int_equal(adapter_registrations(), 0);
+	regcache_close(&c);
+}
+
 static void test_kept(void **state)
 {
 	struct regcache_ranges ranges = {.count_max = 4, .bytes_max = 1 << 20};
@@ -341,7 +378,7 @@ static void test_access_flags(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_without_owner), TEST(test_kept),  TEST(test_overlapping), TEST(test_bounds),
+		TEST(test_without_owner), TEST(test_use_ends_while_registered), TEST(test_kept), TEST(test_overlapping), TEST(test_bounds),
 		TEST(test_parts),	  TEST(test_stale), TEST(test_counters),    TEST(test_access_flags),
 	};
 
