@@ -584,6 +584,18 @@ static void qp_fail(struct fake_qp *q)
 	}
 }
 
+/* What soft-iWARP sends of memory at `addr` (Linux, siw_try_1seg): of at most 32 bytes across the end of a page it takes as many out of
+ * the first page as lie in the second, and the rest from the beginning of a page. */
+static void transfer_copy(void *to, const void *from, uint64_t addr, size_t bytes)
+{
+	size_t first = 4096 - addr % 4096, right = bytes;
+
+	if (adapter_faults.iwarp && bytes <= 32 && bytes > first && bytes != 2 * first)
+		right = bytes - first < first ? bytes - first : first;
+	memcpy(to, from, right);
+	memset((char *)to + right, 0, bytes - right);
+}
+
 /* An RDMA read or write; iWARP answers a read by a write. */
 static enum ibv_wc_status transfer(const struct ibv_send_wr *wr)
 {
@@ -599,9 +611,9 @@ static enum ibv_wc_status transfer(const struct ibv_send_wr *wr)
 	if (!remote)
 		return IBV_WC_REM_ACCESS_ERR;
 	if (!adapter_faults.no_copy && read)
-		memcpy(pages(local, s->addr), pages(remote, there), s->length);
+		transfer_copy(pages(local, s->addr), pages(remote, there), there, s->length);
 	else if (!adapter_faults.no_copy)
-		memcpy(pages(remote, there), pages(local, s->addr), s->length);
+		transfer_copy(pages(remote, there), pages(local, s->addr), s->addr, s->length);
 	adapter_reads += read;
 	adapter_writes += !read;
 	adapter_rma_bytes += s->length;

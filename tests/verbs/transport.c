@@ -325,6 +325,35 @@ static void test_puts(void **state)
 	}
 }
 
+/* soft-iWARP sends wrong bytes of short memory across the end of a page: the head of a message, or its body. */
+static void test_short_memory_across_a_page(void **state)
+{
+	static const char *const settings[] = {"verbs_get_min=0", NULL};
+	static _Alignas(4096) char from[3 * 4096], to[sizeof(from)];
+	struct pair p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (char)(1 + i % 127);
+	adapter_faults.iwarp = true;
+	open_connected(&p, settings);
+	for (size_t bytes = 2; bytes <= 33; bytes++) {
+		for (size_t first = 1; first < bytes; first++) {
+			char *head = from + 4096 - first, *body = from + 2 * 4096 - first;
+
+			memset(to, 0, sizeof(to));
+			pack_and_get(&p, head, to, bytes, 4000, 0);
+			assert_memory_equal(to, head, bytes + 4000);
+			pack_and_get(&p, body - 4000, to, 4000, bytes, 0);
+			assert_memory_equal(to, body - 4000, 4000 + bytes);
+			memset(to, 0, sizeof(to));
+			offer_and_put(&p, head, to, bytes, 4000, 2);
+			assert_memory_equal(to, head, bytes + 4000);
+		}
+	}
+	pair_close(&p);
+}
+
 /* Without credit the packet behind a put waits, ahead of the core's, and the put does not end before it is out. */
 static void test_a_packet_behind_a_put_waits(void **state)
 {
@@ -757,6 +786,7 @@ int main(void)
 		TEST(test_gets),
 		TEST(test_gets_without_memory),
 		TEST(test_puts),
+		TEST(test_short_memory_across_a_page),
 		TEST(test_a_packet_behind_a_put_waits),
 		TEST(test_which_side_starts_rma),
 		TEST(test_lengths_beyond_32_bits),

@@ -15,6 +15,7 @@
  *   --lost FILE        rank 0 makes FILE when all have talked; then somebody cuts the network or ends a node
  *   --ring COUNT       COUNT messages to the right neighbour in one burst; two connections a rank, no more
  *   --stale COUNT      COUNT rounds with memory that is unmapped and mapped again at the same address
+ *   --heads            messages from rank 0 to 1, all by RDMA, with short heads around the end of a page
  * --bytes N: message size of --ring, --stale, --kill and --lost.
  * Exit status 0: all good.
  */
@@ -50,10 +51,10 @@ void job_barrier(struct ibvx *ep, int rank, int ranks)
 		job_fail(rank, "barrier");
 }
 
-uint64_t job_counter(struct ibvx *ep, int rank, const char *name)
+uint64_t job_counter(struct ibvx *ep, int rank, int peer, const char *name)
 {
 	struct ibvx_counter c[64];
-	int n = ibvx_counters(ep, -1, c, 64);
+	int n = ibvx_counters(ep, peer, c, 64);
 
 	for (int i = 0; i < n && i < 64; i++)
 		if (!strcmp(c[i].name, name))
@@ -72,6 +73,7 @@ static void *job_work(const struct job *j, struct ibvx *ep, int rank, unsigned t
 	case JOB_LOST: probe_job_lost(j, ep, rank); return NULL;
 	case JOB_RING: probe_job_ring(j, ep, rank); return NULL;
 	case JOB_STALE: probe_job_stale(j, ep, rank); return NULL;
+	case JOB_HEADS: probe_job_heads(j, ep, rank); return NULL;
 	}
 	return NULL;
 }
@@ -153,7 +155,7 @@ static int job_addresses(struct job *j)
 static int usage(void)
 {
 	fprintf(stderr, "usage: vm-job [--ranks 1..%d | --join HOST:PORT,...] [--seed N] [--seeds N] [--messages N] [--threads] [--total N | "
-			"--big BYTES | --kill | --lost FILE | --ring COUNT | --stale COUNT] [--bytes N] [name=value...]\n", JOB_RANKS_MAX);
+			"--big BYTES | --kill | --lost FILE | --ring COUNT | --stale COUNT | --heads] [--bytes N] [name=value...]\n", JOB_RANKS_MAX);
 	return 2;
 }
 
@@ -173,6 +175,7 @@ static bool job_option(struct job *j, int c, char *text)
 	case 'l': j->mode = JOB_LOST; j->ready = text; return true;
 	case 'R': j->mode = JOB_RING; j->count = (unsigned)strtoul(text, NULL, 0); return true;
 	case 'S': j->mode = JOB_STALE; j->count = (unsigned)strtoul(text, NULL, 0); return true;
+	case 'H': j->mode = JOB_HEADS; return true;
 	default: return false;
 	}
 }
@@ -199,7 +202,8 @@ int main(int argc, char **argv)
 		{"big", required_argument, NULL, 'b'},	    {"join", required_argument, NULL, 'j'},
 		{"total", required_argument, NULL, 'T'},    {"lost", required_argument, NULL, 'l'},
 		{"ring", required_argument, NULL, 'R'},	    {"stale", required_argument, NULL, 'S'},
-		{"bytes", required_argument, NULL, 'B'},    {NULL, 0, NULL, 0},
+		{"bytes", required_argument, NULL, 'B'},    {"heads", no_argument, NULL, 'H'},
+		{NULL, 0, NULL, 0},
 	};
 	struct job j = {.seed = 1, .seeds = 1, .messages = 60, .ranks = 2};
 	int port, c, count = 0;

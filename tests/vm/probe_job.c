@@ -139,10 +139,10 @@ void probe_job_ring(const struct job *j, struct ibvx *ep, int rank)
 		if (ibvx_wait(ep, &sends[i], NULL))
 			job_fail(rank, "ring: wait");
 	probe_token(j, ep, rank, 0);
-	pairs = job_counter(ep, rank, "verbs_queue_pairs");
+	pairs = job_counter(ep, rank, -1, "verbs_queue_pairs");
 	if (rank == 0 || pairs != (uint64_t)(j->ranks > 2 ? 2 : 1))
 		printf("rank %d of %d: %llu queue pairs, %llu bytes of buffers\n", rank, j->ranks, (unsigned long long)pairs,
-		       (unsigned long long)job_counter(ep, rank, "verbs_buffer_bytes"));
+		       (unsigned long long)job_counter(ep, rank, -1, "verbs_buffer_bytes"));
 	if (pairs != (uint64_t)(j->ranks > 2 ? 2 : 1)) {
 		fprintf(stderr, "vm-job: rank %d has connections to other ranks than its neighbours\n", rank);
 		exit(1);
@@ -214,4 +214,49 @@ void probe_job_stale(const struct job *j, struct ibvx *ep, int rank)
 	job_barrier(ep, rank, j->ranks);
 	if (rank == 0)
 		printf("%u rounds with memory that came and went\n", j->count);
+}
+
+#define PROBE_HEAD_MAX 40u
+#define PROBE_BODY 3000u
+
+/* One message whose head has `before` bytes in front of the end of a page. */
+static void probe_head(const struct traffic_config *cfg, struct ibvx *ep, int rank, char *mem, size_t head, size_t before)
+{
+	char *at = mem + 4096 - before;
+	uint64_t user = head << 8 | before;
+	struct ibvx_sbuf s = {.head = at, .head_bytes = head, .body = mem + 2 * 4096, .body_bytes = PROBE_BODY};
+	struct ibvx_rbuf r = {.base = mem, .capacity_bytes = head + PROBE_BODY};
+
+	memset(mem, 0, 3 * 4096);
+	if (rank == 0) {
+		pattern_fill(cfg, user, 0, at, head);
+		pattern_fill(cfg, user, head, mem + 2 * 4096, PROBE_BODY);
+		if (ibvx_send(ep, &s, 1, 1, 5))
+			job_fail(rank, "heads: send");
+	} else if (ibvx_recv(ep, &r, 0, 1, 5, NULL)) {
+		job_fail(rank, "heads: recv");
+	} else if (!pattern_holds(cfg, user, 0, mem, head + PROBE_BODY)) {
+		fprintf(stderr, "vm-job: wrong bytes: a head of %zu bytes, %zu of them before the end of a page\n", head, before);
+		exit(1);
+	}
+}
+
+/* What an adapter reads or writes for a head lies on two pages. */
+void probe_job_heads(const struct job *j, struct ibvx *ep, int rank)
+{
+	struct traffic_config cfg = {.seed = j->seed, .ranks = j->ranks, .replay = "vm-job --heads"};
+	char *mem = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned messages = 0;
+
+	if (mem == MAP_FAILED)
+		job_fail(rank, "no memory");
+	for (size_t head = 1; head <= PROBE_HEAD_MAX && rank < 2; head++)
+		for (size_t before = 1; before <= head; before++, messages++)
+			probe_head(&cfg, ep, rank, mem, head, before);
+	job_barrier(ep, rank, j->ranks);
+	if (rank == 1 && job_counter(ep, rank, 0, "gets") + job_counter(ep, rank, 0, "puts_in") < messages) {
+		fprintf(stderr, "vm-job: not all of %u messages went by RDMA\n", messages);
+		exit(1);
+	}
+	munmap(mem, 3 * 4096);
 }

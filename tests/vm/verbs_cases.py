@@ -50,10 +50,9 @@ TRAFFIC = [
     "--ranks 2 --total 5000",
 ]
 case("rxe", ONLY["rxe"], jobs(TRAFFIC), "vm")
-# A known fault, open (bench/RESULTS.md, "wrong bytes in a head"): the messages of seed 1 among four ranks over soft-iWARP, in about one
-# of six fresh guests.  It has a case of its own, which fails with that probability.
-case("siw", ONLY["siw"], jobs([line.replace("--ranks 4 --seeds 2", "--ranks 4 --seeds 2 --seed 2") for line in TRAFFIC]), "vm")
-case("siw-heads", ONLY["siw"], jobs(["--ranks 4 --seeds 1"]))
+case("siw", ONLY["siw"], jobs(TRAFFIC), "vm")
+# soft-iWARP's own fault with short memory across the end of a page (rma.c) must not reach a message.
+case("siw-heads", ONLY["siw"], "".join(jobs(["--ranks 2 --heads verbs_get_min=0 psl=0 verbs_rendezvous=" + rendezvous]) for rendezvous in RENDEZVOUS), "vm")
 
 # Other paths through the transport.
 VARIANTS = [

@@ -25,6 +25,7 @@ enum job_mode {
 	JOB_LOST,    /* something outside cuts ranks off or ends them */
 	JOB_RING,    /* bursts to the right neighbour; none may open more than two connections */
 	JOB_STALE,   /* memory that is freed, taken again and sent again */
+	JOB_HEADS,   /* messages with short heads around the end of a page */
 };
 
 struct job {
@@ -45,8 +46,8 @@ struct job {
 void job_fail(int rank, const char *what) __attribute__((noreturn));
 /* Everybody has come here; also keeps answering those that have not. Over rank 0. */
 void job_barrier(struct ibvx *ep, int rank, int ranks);
-/* The endpoint's counter of this name; ends the process if there is none. */
-uint64_t job_counter(struct ibvx *ep, int rank, const char *name);
+/* The counter of this name of a peer, or of the endpoint (-1); ends the process if there is none. */
+uint64_t job_counter(struct ibvx *ep, int rank, int peer, const char *name);
 
 /* --- traffic_job.c --- */
 /* Returns what traffic_job_free() frees once the endpoint is closed. */
@@ -62,5 +63,6 @@ void probe_job_killed(const struct job *j, struct ibvx *ep, int rank);
 void probe_job_lost(const struct job *j, struct ibvx *ep, int rank);
 void probe_job_ring(const struct job *j, struct ibvx *ep, int rank);
 void probe_job_stale(const struct job *j, struct ibvx *ep, int rank);
+void probe_job_heads(const struct job *j, struct ibvx *ep, int rank);
 
 #endif
