@@ -2,7 +2,6 @@
 package xdev.ibvdev;
 
 import java.util.Map;
-import java.util.TreeMap;
 import xdev.Device;
 import xdev.XDevException;
 
@@ -12,14 +11,6 @@ import xdev.XDevException;
  * mpjrun knows, as in {@code mpjrun.sh -dev niodev -Dmpj.device.niodev=xdev.ibvdev.IBVDevice}.
  */
 public final class DeviceNames {
-	private static final String PREFIX = "mpj.device.";
-	private static final Map<String, String> BUILT_IN = Map.of(
-		"ibvdev", "xdev.ibvdev.IBVDevice",
-		"niodev", "xdev.niodev.NIODevice",
-		"mxdev", "xdev.mxdev.MXDevice",
-		"smpdev", "xdev.smpdev.SMPDevice",
-		"hybdev", "xdev.hybdev.HYBDevice");
-
 	private DeviceNames() {
 	}
 
@@ -31,7 +22,7 @@ public final class DeviceNames {
 	 * @throws XDevException if the name is unknown, or its class cannot be loaded or is not a device
 	 */
 	public static Device create(String name) {
-		Map<String, String> known = known();
+		Map<String, String> known = DeviceClasses.known();
 		String type = name == null ? null : known.get(name);
 		if (type == null)
 			throw new XDevException(unknown(name, known));
@@ -46,28 +37,10 @@ public final class DeviceNames {
 		}
 	}
 
-	/**
-	 * Is there a device of this name?
-	 *
-	 * @param name as the third argument of MPI.Init gives it
-	 * @return whether {@link #create} knows its class
-	 */
-	static boolean isKnown(String name) {
-		return known().containsKey(name);
-	}
-
 	private static String hint(String name, Throwable cause) {
 		if (!(cause instanceof ClassNotFoundException || cause instanceof NoClassDefFoundError))
 			return "";
 		return name.equals("smpdev") ? ": mpj.jar does not hold it, add smpdev.jar to the class path" : ": add its jar to the class path";
-	}
-
-	private static Map<String, String> known() {
-		Map<String, String> known = new TreeMap<>(BUILT_IN);
-		for (String property : System.getProperties().stringPropertyNames())
-			if (property.startsWith(PREFIX))
-				known.put(property.substring(PREFIX.length()), System.getProperty(property));
-		return known;
 	}
 
 	private static String unknown(String name, Map<String, String> known) {
@@ -81,7 +54,7 @@ public final class DeviceNames {
 			}
 		}
 		return "there is no device \"" + name + "\"" + (nearest == null ? "" : ", did you mean \"" + nearest + "\"?")
-			+ " Known are " + String.join(", ", known.keySet()) + ", and native through MPI.Init. -D" + PREFIX + name
+			+ " Known are " + String.join(", ", known.keySet()) + ", and native through MPI.Init. -D" + DeviceClasses.PREFIX + name
 			+ "=<class> adds one";
 	}
 

@@ -34,8 +34,8 @@ public final class Launched {
 		return all;
 	}
 
-	private static boolean complete(String[] args) {
+	static boolean complete(String[] args) {
 		return args != null && args.length >= 3 && args[0] != null && args[0].matches("-1|\\d{1,9}") && args[2] != null
-			&& (args[2].equals("native") || DeviceNames.isKnown(args[2]));
+			&& (args[2].equals("native") || DeviceClasses.isKnown(args[2]));
 	}
 }

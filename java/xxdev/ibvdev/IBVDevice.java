@@ -245,48 +245,76 @@ public final class IBVDevice extends Device {
 	private void sendNow(String operation, boolean sync, Object buf, int offset, int count, PID dst, int tag, int context) {
 		int rank = peers.destination(operation, dst);
 		check(operation, context);
+		sendTo(operation, sync, buf, offset, count, rank, tag, context);
+	}
+
+	/** How many elements of an array of that size a message has. */
+	private static int portionOf(String operation, Object buf, int size, int offset, int count) {
+		if (count == ALL)
+			return size;
+		if ((offset | count | size - count - offset) < 0)
+			ArrayRef.check(operation, buf, size, offset, count);
+		return count;
+	}
+
+	/** To a rank of the job; allocates nothing for a primitive array. */
+	void sendTo(String operation, boolean sync, Object buf, int offset, int count, int rank, int tag, int context) {
 		int kind = ArrayRef.kindOf(buf);
-		if (kind < 0 || count != ALL) {
-			sendAny(operation, sync, buf, offset, count, rank, tag, context);
+		if (kind < 0) {
+			sendAny(operation, sync, Message.of(codec(), operation, buf, offset, count), rank, tag, context);
+			Reference.reachabilityFence(buf);
 			return;
 		}
-		int size = Array.getLength(buf);
-		long bytes = (long) size << Word.shift(kind);
-		long word = Word.elements(kind, size);
+		int elements = portionOf(operation, buf, Array.getLength(buf), offset, count);
+		int shift = Word.shift(kind);
+		long bytes = (long) elements << shift;
+		long word = Word.elements(kind, elements);
 		int rc;
-		if (BounceBuffer.holds(kind, size)) {
+		if (BounceBuffer.holds(kind, elements)) {
 			ThreadBuffers own = ThreadBuffers.own();
-			own.bounce.put(kind, buf, 0, size);
+			own.bounce.put(kind, buf, offset, elements);
 			rc = sync ? Native.ssend(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, word)
 				: Native.send(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, word);
 		} else {
-			rc = sync ? Native.ssend(endpoint, buf, kind, 0, bytes, rank, tag, context, word)
-				: Native.send(endpoint, buf, kind, 0, bytes, rank, tag, context, word);
+			long at = (long) offset << shift;
+			rc = sync ? Native.ssend(endpoint, buf, kind, at, bytes, rank, tag, context, word)
+				: Native.send(endpoint, buf, kind, at, bytes, rank, tag, context, word);
 		}
 		if (rc < 0)
 			throw Texts.sending(operation, rank, tag, context);
 	}
 
-	private void sendAny(String operation, boolean sync, Object buf, int offset, int count, int rank, int tag, int context) {
+	/** Sends what the natives must be prepared for: buffers, rows, objects. */
+	void sendAny(String operation, boolean sync, Message message, int rank, int tag, int context) {
 		long ep = endpoint;
-		Message message = Message.of(codec(), operation, buf, offset, count);
 		ArrayRef ref = message.addressed(ep, rank);
 		int rc = sync ? Native.ssend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
 			: Native.send(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
 		if (rc < 0)
 			throw Texts.sending(operation, rank, tag, context);
 		message.sent();
-		Reference.reachabilityFence(buf);
 	}
 
 	private Request start(String operation, boolean sync, Object buf, int offset, int count, PID dst, int tag, int context) {
 		int rank = peers.destination(operation, dst);
 		check(operation, context);
+		return startTo(operation, sync, buf, offset, count, rank, tag, context);
+	}
+
+	/** Starts a send to a rank of the job. */
+	IBVRequest startTo(String operation, boolean sync, Object buf, int offset, int count, int rank, int tag, int context) {
 		int kind = ArrayRef.kindOf(buf);
-		if (kind >= 0 && count == ALL && BounceBuffer.holds(kind, Array.getLength(buf)))
-			return startBrief(operation, sync, kind, buf, rank, tag, context);
+		if (kind >= 0) {
+			int elements = portionOf(operation, buf, Array.getLength(buf), offset, count);
+			if (BounceBuffer.holds(kind, elements))
+				return startBrief(operation, sync, kind, buf, offset, elements, rank, tag, context);
+		}
+		return startAny(operation, sync, Message.of(codec(), operation, buf, offset, count), rank, tag, context);
+	}
+
+	/** Starts a send of what the natives must be prepared for. */
+	IBVRequest startAny(String operation, boolean sync, Message message, int rank, int tag, int context) {
 		long ep = endpoint;
-		Message message = Message.of(codec(), operation, buf, offset, count);
 		ArrayRef ref = message.addressed(ep, rank);
 		IBVRequest request = IBVRequest.send(this, ep, operation, rank, tag, context, ref, message.packer);
 		request.handle = sync
@@ -298,13 +326,13 @@ public final class IBVDevice extends Device {
 		return request;
 	}
 
-	private Request startBrief(String operation, boolean sync, int kind, Object buf, int rank, int tag, int context) {
-		int size = Array.getLength(buf);
-		long bytes = (long) size << Word.shift(kind);
-		long word = Word.elements(kind, size);
+	private IBVRequest startBrief(String operation, boolean sync, int kind, Object buf, int offset, int elements, int rank, int tag,
+		int context) {
+		long bytes = (long) elements << Word.shift(kind);
+		long word = Word.elements(kind, elements);
 		long ep = endpoint;
 		ThreadBuffers own = ThreadBuffers.own();
-		own.bounce.put(kind, buf, 0, size);
+		own.bounce.put(kind, buf, offset, elements);
 		IBVRequest request = IBVRequest.brief(this, ep, operation, rank, tag, context, word, bytes);
 		request.handle = sync ? Native.issend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word)
 			: Native.isend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word);
@@ -318,43 +346,54 @@ public final class IBVDevice extends Device {
 		int rank = peers.source("recv", src);
 		check("recv", context);
 		int kind = ArrayRef.kindOf(buf);
-		if (kind >= 0 && count == ALL)
-			return receiveArray(kind, buf, rank, tag, context);
+		if (kind < 0) {
+			Status status = receiveAny(Message.target(codec(), "recv", buf, offset, count), rank, tag, context);
+			Reference.reachabilityFence(buf);
+			return status;
+		}
+		ResultBlock result = receiveArray(kind, buf, offset, count, rank, tag, context);
+		return status(result.source(), result.tag(), result.user(), result.bytes());
+	}
+
+	/** A primitive array from a rank of the job, or ANY; allocates nothing. The status is the calling thread's result block. */
+	ResultBlock receiveArray(int kind, Object buf, int offset, int count, int rank, int tag, int context) {
+		int elements = portionOf("recv", buf, Array.getLength(buf), offset, count);
+		int shift = Word.shift(kind);
+		long bytes = (long) elements << shift;
+		long wanted = Word.elements(kind, elements);
+		ThreadBuffers own = ThreadBuffers.own();
+		ResultBlock result = own.result;
+		boolean small = BounceBuffer.holds(kind, elements);
+		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, wanted, result.address)
+			: Native.recv(endpoint, buf, kind, (long) offset << shift, bytes, rank, tag, context, wanted, result.address);
+		if (rc < 0)
+			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ArrayRef.array(kind, buf, offset, elements), result));
+		if (small)
+			own.bounce.get(kind, buf, offset, (int) result.bytes() >> shift);
+		return result;
+	}
+
+	/** Receives buffers, rows, objects. */
+	Status receiveAny(ArrayRef ref, int rank, int tag, int context) {
 		long ep = endpoint;
-		ArrayRef ref = Message.target(codec(), "recv", buf, offset, count);
 		ResultBlock result = ResultBlock.own();
 		int rc = Native.recv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word, result.address);
 		if (rc < 0)
 			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ref, result));
-		Reference.reachabilityFence(buf);
 		if (ref.nativeKind != Native.BODY)
 			return delivered("recv", context, ref, result);
 		return Arrival.of("recv", context, ref, result).deliver(this, ep, context);
 	}
 
-	private Status receiveArray(int kind, Object buf, int rank, int tag, int context) {
-		int size = Array.getLength(buf);
-		long bytes = (long) size << Word.shift(kind);
-		long wanted = Word.elements(kind, size);
-		ThreadBuffers own = ThreadBuffers.own();
-		ResultBlock result = own.result;
-		boolean small = BounceBuffer.holds(kind, size);
-		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, wanted, result.address)
-			: Native.recv(endpoint, buf, kind, 0, bytes, rank, tag, context, wanted, result.address);
-		if (rc < 0)
-			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ArrayRef.array(kind, buf, 0, size), result));
-		long came = result.bytes();
-		if (small)
-			own.bounce.get(kind, buf, 0, (int) came >> Word.shift(kind));
-		long word = result.user();
-		return status(result.source(), result.tag(), word, came);
-	}
-
 	private Request post(Object buf, int offset, int count, PID src, int tag, int context) {
 		int rank = peers.source("irecv", src);
 		check("irecv", context);
+		return postFrom(Message.target(codec(), "irecv", buf, offset, count), rank, tag, context);
+	}
+
+	/** Starts a receive from a rank of the job, or ANY. */
+	IBVRequest postFrom(ArrayRef ref, int rank, int tag, int context) {
 		long ep = endpoint;
-		ArrayRef ref = Message.target(codec(), "irecv", buf, offset, count);
 		BounceBuffer bounce = ref.isShort() ? ThreadBuffers.own().take() : null;
 		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, ref, bounce);
 		request.handle = bounce == null
@@ -372,6 +411,11 @@ public final class IBVDevice extends Device {
 	public Status probe(PID src, int tag, int context) {
 		int rank = peers.source("probe", src);
 		check("probe", context);
+		return probeFrom(rank, tag, context);
+	}
+
+	/** Waits for a message of a rank of the job, or ANY. */
+	Status probeFrom(int rank, int tag, int context) {
 		ResultBlock result = ResultBlock.own();
 		if (Native.probe(endpoint, rank, tag, context, result.address) < 0)
 			throw Texts.receiving("probe", rank, tag, context);
@@ -382,6 +426,11 @@ public final class IBVDevice extends Device {
 	public Status iprobe(PID src, int tag, int context) {
 		int rank = peers.source("iprobe", src);
 		check("iprobe", context);
+		return iprobeFrom(rank, tag, context);
+	}
+
+	/** Is a message of a rank of the job, or ANY, there? Else null. */
+	Status iprobeFrom(int rank, int tag, int context) {
 		ResultBlock result = ResultBlock.own();
 		int rc = Native.iprobe(endpoint, rank, tag, context, result.address);
 		if (rc < 0)

@@ -41,7 +41,8 @@ final class Message {
 		return ArrayRef.array(kind, buf, offset, count);
 	}
 
-	private static Message objects(ObjectCodec codec, String operation, Object buf, int offset, int count) {
+	/** Of objects, also where their class could travel as rows. */
+	static Message objects(ObjectCodec codec, String operation, Object buf, int offset, int count) {
 		boolean many = buf instanceof Object[];
 		Object[] objects = many ? (Object[]) buf : new Object[] {buf};
 		int from = many && count != ALL ? offset : 0;
@@ -74,10 +75,13 @@ final class Message {
 			throw new XXDevException(operation + ": nothing can be received in a " + buf.getClass().getTypeName()
 				+ ": name an array or a buffer; an object or String is received in an array of one element");
 		Object[] objects = (Object[]) buf;
-		int from = count == ALL ? 0 : offset;
-		int number = count == ALL ? objects.length : count;
-		ArrayRef.check(operation, buf, objects.length, from, number);
-		return ArrayRef.objects(objects, from, number, codec.limits.bytes);
+		return objectTarget(codec, operation, objects, count == ALL ? 0 : offset, count == ALL ? objects.length : count);
+	}
+
+	/** Where objects are received. */
+	static ArrayRef objectTarget(ObjectCodec codec, String operation, Object[] objects, int from, int count) {
+		ArrayRef.check(operation, objects, objects.length, from, count);
+		return ArrayRef.objects(objects, from, count, codec.limits.bytes);
 	}
 
 	/** Announces to the receiver, if need be, what it must know first. Right before the message itself is sent. */

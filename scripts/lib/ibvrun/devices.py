@@ -169,10 +169,21 @@ class JavaSide:
 
 def _plan_ibvdev(side, job, places):
     opts = side.opts
+    if opts.mpi == "ours":
+        return _plan_ours(side, job, places)
     class_path = side.class_path(side.classic_jars(side.installation.require_jar()), [side.installation.xxdev_jar()])
     environ = dict(_job_environ(opts, job), MPJ_HOME=side.mpj_home())
     return side.per_rank(class_path, side.archive_options() + side.native_options(), job.conf_word(), environ,
                          **_rendezvous(opts, job, places))
+
+
+def _plan_ours(side, job, places):
+    """ibvdev-mpi.jar in place of mpj.jar, which lies behind it for programs that name mpjbuf.Buffer."""
+    installation = side.installation
+    class_path = side.class_path([installation.require_mpi_jar(), installation.require_jar()],
+                                 [installation.xxdev_jar()] + side.mpj.found_jars())
+    return side.per_rank(class_path, side.native_options(), job.conf_word(), _job_environ(side.opts, job),
+                         **_rendezvous(side.opts, job, places))
 
 
 def _plan_xxdev(side, job, places):

@@ -53,6 +53,7 @@ class Options:
     fan_out: int = 32
     heartbeat_s: float = 10.0
     device: str = "ibvdev"
+    mpi: str = "mpjexpress"
     class_path: Optional[str] = None
     wdir: Optional[str] = None
     jar: Optional[str] = None
@@ -155,6 +156,7 @@ def _setter(name, convert=None):
 VALUED = {
     "np": _setter("np", lambda t: whole_number("-np", t, 1, MAX_RANKS)),
     "dev": _setter("device", device_name),
+    "mpi": _setter("mpi", one_of("-mpi", "ours", "mpjexpress")),
     "cp": _setter("class_path"), "classpath": _setter("class_path"), "class-path": _setter("class_path"),
     "wdir": _setter("wdir"),
     "jar": _setter("jar"), "class": _setter("main_class"), "exec": _setter("executable"),
@@ -243,6 +245,9 @@ def check(opts):
                         % opts.jvm_options[0])
     if opts.executable and opts.device != "ibvdev":
         raise UserError("-dev %s: --exec programs use the C library behind ibvdev" % opts.device)
+    if opts.mpi == "ours" and (opts.device != "ibvdev" or opts.executable):
+        raise UserError("-mpi ours: its programs are Java and run on -dev ibvdev; leave -mpi or %s out"
+                        % ("--exec" if opts.executable else "-dev " + opts.device))
     if opts.jar is not None and not os.path.isfile(opts.jar):
         raise UserError("-jar %s: no such file" % opts.jar)
     if opts.hosts is not None and opts.hostfile is not None:
@@ -261,6 +266,7 @@ What to run
   -dev NAME         device: ibvdev (default), niodev, smpdev (also called multicore), mxdev;
                     hybdev and native are refused with the reason; xxdev: ibvdev for a program that
                     uses the interface of FastMPJ's devices, without MPJ Express
+  -mpi WHICH        the package mpi: mpjexpress (default), or ours: ibvdev-mpi.jar in place of mpj.jar
   -cp PATH          class path of the program (also -classpath; default: $CLASSPATH, else .);
                     relative entries mean the folder in which ibvrun was called
   -jar FILE         run the main class of this jar; -class NAME is the same as NAME

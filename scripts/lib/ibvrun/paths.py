@@ -40,6 +40,14 @@ class Installation:
         jar = self.jar()
         return jar and first_file([os.path.join(os.path.dirname(jar), "xxdev-api.jar")])
 
+    def require_mpi_jar(self):
+        """Path of ibvdev-mpi.jar, which lies beside ibvdev.jar."""
+        folder = os.path.dirname(self.require_jar())
+        jar = first_file([os.path.join(folder, "ibvdev-mpi.jar")])
+        if not jar:
+            raise UserError("ibvdev-mpi.jar is not in %s: %s" % (folder, "build it again" if self.build else "install the package again"))
+        return jar
+
     def library(self):
         """Path of the libibvdev.so of a build folder; None when installed (the jar finds it)."""
         if not self.build:
@@ -86,6 +94,13 @@ class Mpj:
         if not found:
             raise UserError("%s is in none of %s: %s" % (name, ", ".join(self.folders), advice))
         return found
+
+    def found_jars(self):
+        """mpj.jar and its log4j, where they are."""
+        try:
+            return [self.jar("mpj.jar"), self.log4j()]
+        except UserError:
+            return []
 
     def log4j(self):
         found = first_file([os.path.join(f, n) for f in self.folders + [DEBIAN_JAVA_FOLDER]

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+package mpi;
+
+/**
+ * The collective operations of a communicator as messages in its second context. Arguments other than buffers have been checked. Combining keeps
+ * the order of ranks, and all get the result of one process.
+ */
+final class Collectives {
+	private static final int BARRIER = 1;
+	private static final int BCAST = 2;
+	private static final int GATHER = 3;
+	private static final int SCATTER = 4;
+	private static final int ALLGATHER = 5;
+	private static final int ALLTOALL = 6;
+	private static final int REDUCE = 7;
+	private static final int SCAN = 8;
+
+	private final Intracomm comm;
+	private final int context;
+	private final int rank;
+	private final int size;
+
+	Collectives(Intracomm comm) {
+		this.comm = comm;
+		context = comm.collective;
+		rank = comm.group.self();
+		size = comm.group.ranks.length;
+	}
+
+	private void send(String operation, Object buf, int offset, int count, Datatype type, int to, int tag) {
+		comm.send(operation, false, buf, offset, count, type, to, tag, context);
+	}
+
+	private Status recv(String operation, Object buf, int offset, int count, Datatype type, int from, int tag) {
+		return comm.recv(operation, buf, offset, count, type, from, tag, context);
+	}
+
+	private Request isend(String operation, Object buf, int offset, int count, Datatype type, int to, int tag) {
+		Request request = new Request(comm);
+		comm.startSend(request, operation, false, buf, offset, count, type, to, tag, context);
+		return request;
+	}
+
+	private Request irecv(String operation, Object buf, int offset, int count, Datatype type, int from, int tag) {
+		Request request = new Request(comm);
+		comm.startRecv(request, operation, buf, offset, count, type, from, tag, context);
+		return request;
+	}
+
+	/** Dissemination: in round i each notifies the rank 2^i further on. */
+	void barrier() {
+		byte[] nothing = new byte[0];
+		for (int step = 1; step < size; step <<= 1) {
+			Request sent = isend("Barrier", nothing, 0, 0, MPI.BYTE, (rank + step) % size, BARRIER);
+			recv("Barrier", nothing, 0, 0, MPI.BYTE, (rank - step + size) % size, BARRIER);
+			sent.Wait();
+		}
+	}
+
+	/** A binomial tree. */
+	void bcast(Object buf, int offset, int count, Datatype type, int root) {
+		verify("Bcast", buf, offset, count, type);
+		int virtual = (rank - root + size) % size;
+		int step = 1;
+		while (step < size && (virtual & step) == 0)
+			step <<= 1;
+		if (virtual != 0)
+			same("Bcast", count, type, recv("Bcast", buf, offset, count, type, (virtual - step + root) % size, BCAST));
+		for (step >>= 1; step > 0; step >>= 1)
+			if (virtual + step < size)
+				send("Bcast", buf, offset, count, type, (virtual + step + root) % size, BCAST);
+	}
+
+	private static void verify(String operation, Object buf, int offset, int count, Datatype type) {
+		Datatype.check(operation, type);
+		type.checkRange(operation, type.elementsOf(operation, buf, count), offset, count);
+	}
+
+	/** A message must be as long as the receiver expects. */
+	private static void same(String operation, int count, Datatype type, Status status) {
+		int came = status.Get_elements(type);
+		if (came != count * type.size)
+			throw Errors.of(operation + ": rank " + status.source + " sent " + came + " elements, this process expects " + count * type.size
+				+ ": name the same count everywhere");
+	}
+
+	/** Root's own part goes from buffer to buffer. */
+	private void own(String operation, Object from, int at, int count, Datatype sent, Object to, int where, int room, Datatype received) {
+		verify(operation, from, at, count, sent);
+		verify(operation, to, where, room, received);
+		int elements = count * sent.size;
+		if (sent.kind != received.kind || elements > room * received.size)
+			throw Errors.of(operation + ": " + elements + " elements of " + sent.name() + " do not fit in " + room + " of " + received.name()
+				+ ": name matching types and counts");
+		if (elements > 0)
+			received.copy(false, received.elementsOf(operation, to, room), where, 0, elements,
+				sent.pack(sent.elementsOf(operation, from, count), at, count), 0);
+	}
+
+	void gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
+		Datatype recvtype, int root) {
+		if (rank != root) {
+			send("Gather", sendbuf, sendoffset, sendcount, sendtype, root, GATHER);
+			return;
+		}
+		Datatype.check("Gather", recvtype);
+		Request[] requests = new Request[size];
+		for (int from = 0; from < size; from++)
+			if (from != root)
+				requests[from] = irecv("Gather", recvbuf, parts.begin(recvoffset, from, recvtype), parts.count(from), recvtype, from, GATHER);
+		own("Gather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, root, recvtype), parts.count(root), recvtype);
+		Request.Waitall(requests);
+	}
+
+	void scatter(Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
+		Datatype recvtype, int root) {
+		if (rank != root) {
+			recv("Scatter", recvbuf, recvoffset, recvcount, recvtype, root, SCATTER);
+			return;
+		}
+		Datatype.check("Scatter", sendtype);
+		Request[] requests = new Request[size];
+		for (int to = 0; to < size; to++)
+			if (to != root)
+				requests[to] = isend("Scatter", sendbuf, parts.begin(sendoffset, to, sendtype), parts.count(to), sendtype, to, SCATTER);
+		own("Scatter", sendbuf, parts.begin(sendoffset, root, sendtype), parts.count(root), sendtype, recvbuf, recvoffset, recvcount, recvtype);
+		Request.Waitall(requests);
+	}
+
+	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
+		Datatype recvtype) {
+		allgather(sendbuf, sendoffset, sendcount, sendtype, recvbuf, recvoffset, Parts.even(recvcount), recvtype);
+	}
+
+	/** A ring: each passes on what it got last. */
+	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
+		Datatype recvtype) {
+		Datatype.check("Allgather", sendtype);
+		Datatype.check("Allgather", recvtype);
+		own("Allgather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, rank, recvtype), parts.count(rank), recvtype);
+		int right = (rank + 1) % size;
+		int left = (rank + size - 1) % size;
+		for (int step = 0; step < size - 1; step++) {
+			int out = (rank - step + size) % size;
+			int in = (rank - step - 1 + size) % size;
+			Request received = irecv("Allgather", recvbuf, parts.begin(recvoffset, in, recvtype), parts.count(in), recvtype, left, ALLGATHER);
+			send("Allgather", recvbuf, parts.begin(recvoffset, out, recvtype), parts.count(out), recvtype, right, ALLGATHER);
+			received.Wait();
+		}
+	}
+
+	void alltoall(Object sendbuf, int sendoffset, Parts sent, Datatype sendtype, Object recvbuf, int recvoffset, Parts received,
+		Datatype recvtype) {
+		Datatype.check("Alltoall", sendtype);
+		Datatype.check("Alltoall", recvtype);
+		Request[] requests = new Request[2 * size];
+		for (int i = 1; i < size; i++) {
+			int from = (rank - i + size) % size;
+			requests[i] = irecv("Alltoall", recvbuf, received.begin(recvoffset, from, recvtype), received.count(from), recvtype, from, ALLTOALL);
+		}
+		for (int i = 1; i < size; i++) {
+			int to = (rank + i) % size;
+			requests[size + i] = isend("Alltoall", sendbuf, sent.begin(sendoffset, to, sendtype), sent.count(to), sendtype, to, ALLTOALL);
+		}
+		own("Alltoall", sendbuf, sent.begin(sendoffset, rank, sendtype), sent.count(rank), sendtype, recvbuf,
+			received.begin(recvoffset, rank, recvtype), received.count(rank), recvtype);
+		Request.Waitall(requests);
+	}
+
+	/** The highest number of all processes. */
+	void highest(long[] number) {
+		allreduce(number.clone(), 0, number, 0, 1, MPI.LONG, MPI.MAX);
+	}
+
+	private static Object operands(String operation, Object buf, int offset, int count, Datatype type, Op op) {
+		Datatype.check(operation, type);
+		Op.check(operation, op, type);
+		Object from = type.elementsOf(operation, buf, count);
+		type.checkRange(operation, from, offset, count);
+		return type.pack(from, offset, count);
+	}
+
+	/** A binomial tree that keeps the order of ranks. The result at the root of the tree; elsewhere null. */
+	private Object combine(String operation, Object mine, int count, Datatype type, Op op, int root) {
+		int elements = count * type.size;
+		Datatype basic = Messages.basic(type);
+		Object result = mine;
+		Object other = size > 1 ? Kinds.array(type.kind, elements) : null;
+		int virtual = (rank - root + size) % size;
+		for (int step = 1; step < size; step <<= 1) {
+			if ((virtual & step) != 0) {
+				send(operation, result, 0, elements, basic, (virtual - step + root) % size, REDUCE);
+				return null;
+			}
+			if (virtual + step < size) {
+				same(operation, elements, basic, recv(operation, other, 0, elements, basic, (virtual + step + root) % size, REDUCE));
+				op.combine(result, other, count, type);
+				Object free = result;
+				result = other;
+				other = free;
+			}
+		}
+		return result;
+	}
+
+	/** Only a commutative operation may begin with another rank than 0. */
+	void reduce(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op, int root) {
+		if (rank == root)
+			verify("Reduce", recvbuf, recvoffset, count, type);
+		Object mine = operands("Reduce", sendbuf, sendoffset, count, type, op);
+		int top = op.commutes() ? root : 0;
+		Object result = combine("Reduce", mine, count, type, op, top);
+		int elements = count * type.size;
+		Datatype basic = Messages.basic(type);
+		if (top != root && rank == top)
+			send("Reduce", result, 0, elements, basic, root, REDUCE);
+		if (top != root && rank == root) {
+			result = Kinds.array(type.kind, elements);
+			recv("Reduce", result, 0, elements, basic, top, REDUCE);
+		}
+		if (rank == root)
+			type.copy(false, type.elementsOf("Reduce", recvbuf, count), recvoffset, 0, elements, result, 0);
+	}
+
+	void allreduce(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op) {
+		verify("Allreduce", recvbuf, recvoffset, count, type);
+		Object result = combine("Allreduce", operands("Allreduce", sendbuf, sendoffset, count, type, op), count, type, op, 0);
+		int elements = count * type.size;
+		if (result == null)
+			result = Kinds.array(type.kind, elements);
+		bcast(result, 0, elements, Messages.basic(type), 0);
+		type.copy(false, type.elementsOf("Allreduce", recvbuf, count), recvoffset, 0, elements, result, 0);
+	}
+
+	void reduceScatter(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int[] counts, Datatype type, Op op) {
+		int total = 0;
+		int[] begin = new int[size];
+		for (int i = 0; i < size; i++) {
+			begin[i] = total;
+			total = Math.addExact(total, counts[i]);
+		}
+		verify("Reduce_scatter", recvbuf, recvoffset, counts[rank], type);
+		Object result = combine("Reduce_scatter", operands("Reduce_scatter", sendbuf, sendoffset, total, type, op), total, type, op, 0);
+		Datatype basic = Messages.basic(type);
+		int[] lengths = new int[size];
+		for (int i = 0; i < size; i++) {
+			lengths[i] = counts[i] * type.size;
+			begin[i] *= type.size;
+		}
+		Object part = Kinds.array(type.kind, lengths[rank]);
+		scatter(result, 0, Parts.of(lengths, begin), basic, part, 0, lengths[rank], basic, 0);
+		type.copy(false, type.elementsOf("Reduce_scatter", recvbuf, counts[rank]), recvoffset, 0, lengths[rank], part, 0);
+	}
+
+	/** A chain: each gets the result of the ranks before it. */
+	void scan(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op) {
+		verify("Scan", recvbuf, recvoffset, count, type);
+		Object result = operands("Scan", sendbuf, sendoffset, count, type, op);
+		int elements = count * type.size;
+		Datatype basic = Messages.basic(type);
+		if (rank > 0) {
+			Object before = Kinds.array(type.kind, elements);
+			same("Scan", elements, basic, recv("Scan", before, 0, elements, basic, rank - 1, SCAN));
+			op.combine(before, result, count, type);
+		}
+		if (rank < size - 1)
+			send("Scan", result, 0, elements, basic, rank + 1, SCAN);
+		type.copy(false, type.elementsOf("Scan", recvbuf, count), recvoffset, 0, elements, result, 0);
+	}
+}
