@@ -26,7 +26,7 @@ def expected(bindir, libdir, datadir, mandir, java):
               ("man1/ibvrun.1", "man1/ibvdev-info.1", "man3/ibvx.3", "man5/ibvdev.conf.5")]
     files += [bindir + "/ibvrun", bindir + "/ibvdev-info"]
     if java:
-        files += [datadir + "/java/ibvdev.jar"]
+        files += [datadir + "/java/ibvdev.jar", datadir + "/java/ibvdev-mpi.jar"]
     return files
 
 

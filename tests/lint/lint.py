@@ -208,7 +208,7 @@ WORDS = [
     (r"token", "progress ownership", None, CORE),
     (r"doomed", "failed, error set", None, None),
     (r"favou?r(s|ed|ites?)?", "biased owner", None, None),
-    (r"landings?|landed|lands?", "direct receive, deliver directly", r"MPI\.LAND", None),
+    (r"landings?|landed|lands?", "direct receive, deliver directly", r"MPI\.LAND|CODE_LAND", None),
     (r"starv(e|es|ed|ing|ation)|grant(s|ed|ing)?|debts?", "emergency credit", None, None),
     (r"ow(e|es|ed|ing)|pa(y|ys|id|ying)", "pending control packet", None, None),
     (r"greetings?|greet(s|ed)?", "private data", None, None),

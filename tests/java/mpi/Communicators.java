@@ -122,7 +122,7 @@ final class Communicators {
 		return numbers;
 	}
 
-	/** A torus and a line of processes. Shift gives -1 where MPI has PROC_NULL, which MPJ Express cannot send to. */
+	/** A torus and a line of processes. Shift gives -1 where MPI has PROC_NULL, which it cannot send to. */
 	static void cartesian(Place p) {
 		int[] dims = new int[2];
 		Cartcomm.Dims_create(p.size, dims);
@@ -147,8 +147,9 @@ final class Communicators {
 
 		Cartcomm line = p.comm.Create_cart(new int[] {p.size}, new boolean[] {false}, false);
 		ShiftParms shift = line.Shift(0, 1);
-		Check.eq(p.rank == p.size - 1 ? -1 : p.rank + 1, shift.rank_dest, "right end of a line");
-		Check.eq(p.rank == 0 ? -1 : p.rank - 1, shift.rank_source, "left end of a line");
+		int none = Place.EXPRESS ? -1 : MPI.PROC_NULL;
+		Check.eq(p.rank == p.size - 1 ? none : p.rank + 1, shift.rank_dest, "right end of a line");
+		Check.eq(p.rank == 0 ? none : p.rank - 1, shift.rank_source, "left end of a line");
 		p.comm.Barrier();
 	}
 

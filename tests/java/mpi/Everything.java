@@ -25,6 +25,9 @@ public final class Everything {
 	private static final List<String> ALONE = List.of("buffered", "intra", "groups", "cartesian", "graph", "inter",
 			"iwaitany", "peek", "mpjdev", "flat");
 
+	/** Sections that call the classes below MPJ Express's mpi. */
+	private static final List<String> EXPRESS_ONLY = List.of("iwaitany", "peek", "itest", "mpjdev");
+
 	static {
 		SECTIONS.put("types", Blocking::types);
 		SECTIONS.put("modes", Blocking::modes);
@@ -129,7 +132,7 @@ public final class Everything {
 
 	private void run(List<String> chosen, Place place) {
 		for (String name : chosen) {
-			if (!place.alone() && ALONE.contains(name)) {
+			if (!place.alone() && ALONE.contains(name) || !Place.EXPRESS && EXPRESS_ONLY.contains(name)) {
 				continue;
 			}
 			long start = System.nanoTime();

@@ -131,7 +131,7 @@ final class Payloads {
 					new Layout("Hindexed", Datatype.Hindexed(new int[] {1, 2}, new int[] {0, 4}, base), 6, 0, 4, 5),
 					new Layout("Struct", Datatype.Struct(new int[] {2, 1}, new int[] {0, 5}, new Datatype[] {base,
 						base}), 6, 0, 1, 5)));
-			if (kind == Kind.OBJECT) {
+			if (Place.EXPRESS && kind == Kind.OBJECT) {
 				layouts.removeIf(layout -> layout.name.contains("ndexed") || layout.name.equals("Struct"));
 			}
 			for (Layout layout : layouts) {
@@ -161,7 +161,7 @@ final class Payloads {
 		Check.same(want, in, "%s sent and received", what);
 		Check.eq(count, status.Get_count(layout.type), "%s: Get_count", what);
 		Check.eq(elements, status.Get_elements(layout.type), "%s: Get_elements", what);
-		if (!layout.inOrder) {
+		if (Place.EXPRESS && !layout.inOrder) {
 			return;
 		}
 		// Derived to basic: what arrives is the sequence that the picked elements held.

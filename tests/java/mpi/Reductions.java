@@ -138,14 +138,14 @@ final class Reductions {
 	 * booleans for bytes; its flat one scatters equal blocks whatever the counts.
 	 */
 	private static void reduceScatter(Place p, Case c, Kind kind, int each) {
-		if (!MPI.isOldSelected && (p.size > 2 || kind == Kind.BOOLEAN)) {
+		if (Place.EXPRESS && !MPI.isOldSelected && (p.size > 2 || kind == Kind.BOOLEAN)) {
 			return;
 		}
 		int[] counts = new int[p.size];
 		int before = 0;
 		int total = 0;
 		for (int i = 0; i < p.size; i++) {
-			counts[i] = MPI.isOldSelected ? each : each + i;
+			counts[i] = Place.EXPRESS && MPI.isOldSelected ? each : each + i;
 			before += i < p.rank ? counts[i] : 0;
 			total += counts[i];
 		}
