@@ -25,13 +25,14 @@ static int run(const struct ibvx_config *cfg, const struct options *options)
 	if (ibvx_open(&self.ep, cfg) < 0)
 		return failed("open");
 	self.layer.size = ibvx_size(self.ep);
-	ibvx_layer_init(&self);
-	if (self.layer.size < 2) {
+	rc = ibvx_layer_init(&self);
+	if (rc == 0 && self.layer.size < 2) {
 		fprintf(stderr, "bench_ibvx: the job has one rank; this needs two or more\n");
 		rc = 1;
-	} else {
+	} else if (rc == 0) {
 		rc = harness_run(&self.layer, options);
 	}
+	ibvx_comm_free(self.world);
 	if (rc) /* the others may wait for this one: they shall see it die */
 		ibvx_abort(self.ep);
 	else if (ibvx_close(self.ep) < 0)

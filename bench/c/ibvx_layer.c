@@ -8,8 +8,7 @@
 
 #include "work.h"
 
-enum { TAG = 1, ANSWER_TAG = 2, THREAD_TAG = 100, EXTRA_TAG = 1000, CONTEXT = 1 };
-#define MAX_RANKS 1024
+enum { TAG = 1, ANSWER_TAG = 2, THREAD_TAG = 100, EXTRA_TAG = 1000, CONTEXT = 1, WORLD_CONTEXT = 2 };
 
 static struct ibvx_layer *self_of(struct layer *layer)
 {
@@ -218,75 +217,63 @@ static int threads(struct layer *layer, const struct stage_command *command)
 	return work_threads(command->param, thread_pingpong, &(struct thread_job){layer, command});
 }
 
-/* One message there and one from elsewhere, at the same time. */
-static int swap(struct layer *layer, int to, int from, const void *out, void *in, size_t bytes)
+/* The operation again and again; roots take turns, if it has one. */
+static int collective(struct layer *layer, const struct stage_command *command, struct ibvx_coll coll)
 {
-	struct ibvx *ep = self_of(layer)->ep;
-	struct ibvx_rbuf rbuf = {.base = in, .capacity_bytes = bytes};
-	ibvx_req request;
-
-	if (ibvx_irecv(ep, &rbuf, from, TAG, CONTEXT, &request) < 0)
-		return failed("irecv");
-	if (ibvx_send(ep, &(struct ibvx_sbuf){.head = out, .head_bytes = bytes}, to, TAG, CONTEXT) < 0)
-		return failed("send");
-	return ibvx_wait(ep, &request, NULL) < 0 ? failed("wait") : 0;
+	for (int64_t i = 0; i < command->iterations; i++) {
+		coll.root = (int)(i % layer->size);
+		if (ibvx_coll_run(self_of(layer)->world, &coll) < 0)
+			return failed("collective operation");
+	}
+	return 0;
 }
 
 static int barrier(struct layer *layer, const struct stage_command *command)
 {
-	int size = layer->size, rc = 0;
+	return collective(layer, command, (struct ibvx_coll){.kind = IBVX_BARRIER});
+}
 
-	for (int64_t i = 0; i < command->iterations && !rc; i++) {
-		for (int d = 1; d < size && !rc; d *= 2)
-			rc = swap(layer, (layer->rank + d) % size, (layer->rank - d + size) % size, NULL,
-				  NULL, 0);
-	}
-	return rc;
+static int bcast(struct layer *layer, const struct stage_command *command)
+{
+	return collective(layer, command,
+			  (struct ibvx_coll){.kind = IBVX_BCAST, .in = {.base = layer->out, .bytes = command->bytes}});
+}
+
+static struct ibvx_coll reduction(const struct layer *layer, const struct stage_command *command, enum ibvx_coll_kind kind)
+{
+	return (struct ibvx_coll){.kind = kind,
+				  .source = layer->out,
+				  .target = layer->in,
+				  .count = command->bytes / sizeof(double),
+				  .type = IBVX_DOUBLE};
+}
+
+static int reduce(struct layer *layer, const struct stage_command *command)
+{
+	return collective(layer, command, reduction(layer, command, IBVX_REDUCE));
 }
 
 static int allreduce(struct layer *layer, const struct stage_command *command)
 {
-	double *sum = (double *)layer->out, *theirs = (double *)layer->in;
-	size_t count = command->bytes / sizeof(*sum);
-	int rc = 0;
+	return collective(layer, command, reduction(layer, command, IBVX_ALLREDUCE));
+}
 
-	for (int64_t i = 0; i < command->iterations && !rc; i++) {
-		for (int d = 1; d < layer->size && !rc; d *= 2) {
-			rc = swap(layer, layer->rank ^ d, layer->rank ^ d, sum, theirs, command->bytes);
-			for (size_t k = 0; k < count; k++)
-				sum[k] += theirs[k];
-		}
-	}
-	return rc;
+static struct ibvx_coll blocks(const struct layer *layer, const struct stage_command *command, enum ibvx_coll_kind kind)
+{
+	const struct ibvx_parts in = {.base = layer->out, .bytes = command->bytes, .stride_bytes = (ptrdiff_t)command->bytes};
+	const struct ibvx_parts out = {.base = layer->in, .bytes = command->bytes, .stride_bytes = (ptrdiff_t)command->bytes};
+
+	return (struct ibvx_coll){.kind = kind, .in = in, .out = out};
+}
+
+static int allgather(struct layer *layer, const struct stage_command *command)
+{
+	return collective(layer, command, blocks(layer, command, IBVX_ALLGATHER));
 }
 
 static int alltoall(struct layer *layer, const struct stage_command *command)
 {
-	struct ibvx *ep = self_of(layer)->ep;
-	ibvx_req requests[2 * MAX_RANKS];
-	int size = layer->size;
-
-	for (int64_t i = 0; i < command->iterations; i++) {
-		int count = 0;
-
-		for (int k = 1; k < size; k++) {
-			int from = (layer->rank - k + size) % size, to = (layer->rank + k) % size;
-			struct ibvx_rbuf in = {.base = layer->in + (size_t)from * command->bytes,
-					       .capacity_bytes = command->bytes};
-			struct ibvx_sbuf out = {.head = layer->out + (size_t)to * command->bytes,
-						.head_bytes = command->bytes};
-
-			if (ibvx_irecv(ep, &in, from, TAG, CONTEXT, &requests[count++]) < 0)
-				return failed("irecv");
-			if (ibvx_isend(ep, &out, to, TAG, CONTEXT, &requests[count++]) < 0)
-				return failed("isend");
-		}
-		memcpy(layer->in + (size_t)layer->rank * command->bytes,
-		       layer->out + (size_t)layer->rank * command->bytes, command->bytes);
-		if (wait_all(ep, requests, count))
-			return 1;
-	}
-	return 0;
+	return collective(layer, command, blocks(layer, command, IBVX_ALLTOALL));
 }
 
 static int idle(struct layer *layer, const struct stage_command *command)
@@ -318,10 +305,12 @@ static int broadcast(struct layer *layer, char *text, size_t bytes)
 	return 0;
 }
 
-void ibvx_layer_init(struct ibvx_layer *self)
+int ibvx_layer_init(struct ibvx_layer *self)
 {
 	struct layer *layer = &self->layer;
 
+	if (ibvx_comm_world(&self->world, self->ep, WORLD_CONTEXT) < 0)
+		return failed("comm_world");
 	layer->broadcast = broadcast;
 	layer->ops[STAGE_LATENCY] = pingpong;
 	layer->ops[STAGE_BANDWIDTH] = layer->ops[STAGE_RATE] = bandwidth;
@@ -332,9 +321,11 @@ void ibvx_layer_init(struct ibvx_layer *self)
 	layer->ops[STAGE_EXCHANGE] = layer->ops[STAGE_EXPOSED] = exchange;
 	layer->ops[STAGE_PAIRS] = pairs;
 	layer->ops[STAGE_BARRIER] = barrier;
-	if ((layer->size & (layer->size - 1)) == 0)
-		layer->ops[STAGE_ALLREDUCE] = allreduce;
-	if (layer->size <= MAX_RANKS)
-		layer->ops[STAGE_ALLTOALL] = alltoall;
+	layer->ops[STAGE_BCAST] = bcast;
+	layer->ops[STAGE_REDUCE] = reduce;
+	layer->ops[STAGE_ALLREDUCE] = allreduce;
+	layer->ops[STAGE_ALLGATHER] = allgather;
+	layer->ops[STAGE_ALLTOALL] = alltoall;
 	layer->ops[STAGE_IDLE] = idle;
+	return 0;
 }

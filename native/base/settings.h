@@ -50,6 +50,15 @@ enum setting {
 	SETTING_UCX_TLS,           /* UCX's list of transports */
 	SETTING_UCX_NET_DEVICES,   /* UCX's list of devices; empty: interfaces that are up */
 	SETTING_UCX_TIMEOUT_MS,    /* ms of silence until a peer is given up; 0: never */
+	/* algorithms of the collective operations (coll/build.h): choices, auto first */
+	SETTING_COLL_BCAST,
+	SETTING_COLL_GATHER,
+	SETTING_COLL_SCATTER,
+	SETTING_COLL_ALLGATHER,
+	SETTING_COLL_ALLTOALL,
+	SETTING_COLL_REDUCE,
+	SETTING_COLL_ALLREDUCE,
+	SETTING_COLL_REDUCE_SCATTER,
 	SETTING_LAUNCHER,          /* choice: auto, conf, pmix, pmi, slurm, single */
 	SETTING_NET,               /* list of interfaces, addresses, subnets; empty: all */
 	SETTING_MUNGE_SOCKET,      /* path; empty: the default of libmunge */

@@ -73,6 +73,11 @@ static inline int api_wait_request(struct ibvx *ep, struct request *r, struct ib
 	return r->state == REQ_DONE ? api_consume(ep, r, pin, status) : api_wait_pending(ep, r, pin, status);
 }
 
+struct ibvx_completion;
+
+/* Gives r, a request that its call has just started, to `done`: 1: it is complete and was consumed; 0: it is under way. */
+int api_attach(struct ibvx *ep, struct request *r, struct ibvx_completion *done);
+
 /* The library's fields of a pin are those of a new operation. NULL allowed. */
 void api_reset_pin(struct ibvx_pin *pin);
 

@@ -3,6 +3,7 @@
 
 #include "base/futex.h"
 #include "base/thread.h"
+#include "core/continuation.h"
 #include "core/progress.h"
 #include "core/waiter.h"
 
@@ -50,15 +51,18 @@ void background_adopt(struct ibvx *ep, struct request *r)
 		background_rest(ep);
 }
 
-/* Polls until nothing more arrives, with the lock released in between, and arms the doorbell. Returns its value then. */
+/* Runs what is due, polls until nothing more arrives, with the lock released in between, and arms the doorbell. Returns its
+ * value then. */
 static uint32_t background_turn(struct ibvx *ep)
 {
+	continuation_run_background(ep);
 	while (background_needed(ep)) {
 		if (progress_run(ep) == 0) {
 			waiter_arm(ep, TRANSPORT_DOORBELL_BACKGROUND);
 			if (progress_run(ep) == 0 && !core_ready(ep))
 				break;
 		}
+		continuation_run_background(ep);
 		core_unlock(ep);
 		core_lock(ep);
 	}

@@ -76,7 +76,7 @@ static void close_cancel_detached(struct ibvx *ep)
 	for (uint32_t i = 0; i < ep->requests.chunk_count * REQUEST_CHUNK; i++) {
 		struct request *r = request_at(&ep->requests, i);
 
-		if (!r || !r->detached || r->state != REQ_POSTED)
+		if (!r || !r->detached || r->completion || r->state != REQ_POSTED)
 			continue;
 		match_unpost(ep, r);
 		complete_request(ep, r, -ECANCELED);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "core/continuation.h"
 #include "core/pin.h"
 #include "core/waiter.h"
 
@@ -34,6 +35,8 @@ void complete_apart(struct ibvx *ep, struct request *r, int error)
 		list_remove(&r->buffer.wanting);
 	atomic_store_explicit(&r->done, 1, memory_order_release);
 	if (r->detached) {
+		if (r->completion)
+			continuation_complete(ep, r, error ? (complete_text(ep, r), error_text()) : NULL);
 		complete_released(ep, r);
 		return;
 	}

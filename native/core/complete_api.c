@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "core/api.h"
 #include "core/complete.h"
+#include "core/continuation.h"
 #include "core/pin.h"
 #include "core/pin_serve.h"
 #include "core/progress.h"
@@ -144,6 +145,7 @@ static inline int api_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin,
 			rc = rc ? rc : 1;
 			*req = IBVX_REQ_NULL;
 		}
+		continuation_run_due(ep);
 	}
 	pin_unlock(ep);
 	if (rc == 0)

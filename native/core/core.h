@@ -24,6 +24,7 @@
 #include "transport/transport.h"
 
 struct direct_recv;
+struct ibvx_continuation;
 struct life;
 struct monitor;
 
@@ -119,6 +120,11 @@ struct peer {
 	uint64_t unexpected_in, stalls, emergencies, gets, puts, puts_in, pipelines_in, leased, leases_revoked;
 };
 
+/* Continuations that have something to do, through next_due. */
+struct due_queue {
+	struct ibvx_continuation *first, *last;
+};
+
 /* One thread inside a blocking call. */
 struct waiter {
 	struct list link;
@@ -180,6 +186,9 @@ struct ibvx {
 	pthread_t background_thread;
 	bool background_running;
 	uint32_t background_count; /* operations that the progress thread continues (background.h) */
+
+	struct due_queue due, due_callers; /* continuation.h */
+	int runners;               /* threads that are about to run them */
 
 	size_t psl, credit_window;
 	bool fault_job;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "core/api.h"
 #include "core/background.h"
+#include "core/continuation.h"
 #include "core/flow_control.h"
 #include "core/match.h"
 #include "core/peer.h"
@@ -178,6 +179,23 @@ int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag
 	if (rc == 0)
 		rc = api_check_recv(buf, true);
 	return rc < 0 ? rc : api_irecv(ep, &a, req);
+}
+
+int ibvx_continuation_recv(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_rbuf *buf, int source, int tag,
+			   int context)
+{
+	const struct recv_args a = {.buf = buf, .source = source, .tag = tag, .context = context};
+	struct request *r;
+	int rc = api_check_recv(buf, true);
+
+	if (rc < 0)
+		return rc;
+	core_lock(ep);
+	rc = api_post(ep, &a, NULL, false, NULL, NULL, &r);
+	if (rc == 0)
+		rc = api_attach(ep, r, done);
+	core_unlock(ep);
+	return rc;
 }
 
 /* Takes the message out of its handle, which is gone; NULL with the text set. */
@@ -366,6 +384,7 @@ static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_re
 		r->peer = u->peer;
 		*message = request_handle(r);
 	}
+	continuation_run_due(ep);
 	core_unlock(ep);
 	if (rc == 0)
 		wait_idle_test(ep);

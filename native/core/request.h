@@ -34,6 +34,7 @@
 #include "ibvx.h"
 #include "wire.h"
 
+struct ibvx_completion;
 struct peer;
 struct umsg;
 struct waiter;
@@ -88,6 +89,7 @@ struct request {
 	int (*emit)(struct request *r);
 	struct peer *peer; /* send: destination; receive: once matched, the sender */
 	struct waiter *waiter;
+	struct ibvx_completion *completion; /* detached, and this gets the result (continuation.h); else NULL */
 	struct buffer buffer;
 	uint64_t at;       /* bytes transferred so far */
 	int64_t start_ns;  /* receive: when the sender started it, if timed */
@@ -154,6 +156,7 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->pending_control = 0;
 	r->peer = NULL;
 	r->waiter = NULL;
+	r->completion = NULL;
 	r->at = 0;
 	r->user = 0;
 	r->want = 0;

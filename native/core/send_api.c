@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "core/api.h"
 #include "core/background.h"
+#include "core/continuation.h"
 #include "core/eager.h"
 #include "core/flow_control.h"
 #include "core/peer.h"
@@ -246,6 +247,31 @@ int ibvx_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, 
 int ibvx_issend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, ibvx_req *req)
 {
 	return api_isend(ep, buf, dest, tag, context, true, NULL, req);
+}
+
+int ibvx_continuation_send(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_sbuf *buf, int dest, int tag,
+			   int context)
+{
+	struct request *r;
+	int rc = api_check_send(ep, buf, dest);
+
+	if (rc)
+		return rc;
+	done->error = 0;
+	core_lock(ep);
+	rc = api_check_peer(ep, dest);
+	if (rc == 0)
+		rc = api_at_once(&ep->peers[dest], buf, tag, context);
+	if (rc == 0) {
+		r = api_new_send(ep, buf, dest, tag, context, false);
+		rc = r ? 0 : -ENOMEM;
+	}
+	if (rc == 0) {
+		send_start(r);
+		rc = api_attach(ep, r, done);
+	}
+	core_unlock(ep);
+	return rc;
 }
 
 int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context,

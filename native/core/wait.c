@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/futex.h"
 #include "core/background.h"
+#include "core/continuation.h"
 #include "core/pin_serve.h"
 #include "core/progress.h"
 #include "core/waiter.h"
@@ -109,6 +110,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	for (;;) {
 		if (!ep->aborted && (pin_turn(ep, w) || progress_run(ep) > 0))
 			idle_since = -1;
+		continuation_run_due(ep);
 		if (done(ep, arg))
 			break;
 		if (ep->aborted) {
@@ -133,6 +135,7 @@ int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, 
 	ep->any_waiters -= w->wants_any;
 	ep->users--;
 	wait_pass_ownership(ep, w);
+	continuation_run_due(ep);
 	if (!list_empty(&ep->wanting))
 		waiter_call_any(ep);
 	background_rest(ep);

@@ -21,9 +21,9 @@ def run(command, **more):
 
 
 def expected(bindir, libdir, datadir, mandir, java):
-    files = [libdir + "/libibvdev.so", libdir + "/libibvdev.so.0", libdir + "/pkgconfig/ibvx.pc", "include/ibvx.h"]
+    files = [libdir + "/libibvdev.so", libdir + "/libibvdev.so.0", libdir + "/pkgconfig/ibvx.pc", "include/ibvx.h", "include/ibvx_coll.h"]
     files += [mandir + "/" + page for page in
-              ("man1/ibvrun.1", "man1/ibvdev-info.1", "man3/ibvx.3", "man5/ibvdev.conf.5")]
+              ("man1/ibvrun.1", "man1/ibvdev-info.1", "man3/ibvx.3", "man3/ibvx_coll.3", "man5/ibvdev.conf.5")]
     files += [bindir + "/ibvrun", bindir + "/ibvdev-info"]
     if java:
         files += [datadir + "/java/ibvdev.jar", datadir + "/java/ibvdev-mpi.jar"]

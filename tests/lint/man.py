@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The man pages agree with the code: every setting with its default and choices, every option of the
-scripts' --help, every function of ibvx.h.
+scripts' --help, every function of ibvx.h and ibvx_coll.h.
 
 usage: man.py ROOT
 """
@@ -48,11 +48,14 @@ def check_settings(root):
 
 
 def check_functions(root):
-    header = re.sub(r"/\*.*?\*/", "", read(root, "native/ibvx.h"), flags=re.S)
-    page = plain(read(root, "scripts/man/ibvx.3"))
-    return ["ibvx.3: does not mention %s" % name
-            for name in sorted(set(re.findall(r"\b(ibvx_\w+)\s*\(", header)))
-            if not re.search(r"\b%s\b" % name, page)]
+    found = []
+    for name in ("ibvx", "ibvx_coll"):
+        header = re.sub(r"/\*.*?\*/", "", read(root, "native/%s.h" % name), flags=re.S)
+        page = plain(read(root, "scripts/man/%s.3" % name))
+        found += ["%s.3: does not mention %s" % (name, function)
+                  for function in sorted(set(re.findall(r"\b(ibvx_\w+)\s*\(", header)))
+                  if not re.search(r"\b%s\b" % function, page)]
+    return found
 
 
 def check_options(root, script):
