@@ -8,8 +8,8 @@ public class Cartcomm extends Intracomm {
 	private final int[] dims;
 	private final boolean[] periods;
 
-	Cartcomm(Group group, long number, int[] dims, boolean[] periods) {
-		super(group, number);
+	Cartcomm(Intracomm made, int[] dims, boolean[] periods) {
+		super(made);
 		this.dims = dims;
 		this.periods = periods;
 	}
@@ -33,7 +33,7 @@ public class Cartcomm extends Intracomm {
 	@Override
 	public Object clone() {
 		check("clone");
-		return new Cartcomm(group, agree(), dims, periods);
+		return new Cartcomm(part(group.ranks), dims, periods);
 	}
 
 	/**
@@ -120,7 +120,7 @@ public class Cartcomm extends Intracomm {
 			}
 		}
 		int[] members = members(colour, group.self());
-		return new Cartcomm(new Group(members), agree(), Arrays.copyOf(left, stay), Arrays.copyOf(around, stay));
+		return new Cartcomm(part(members), Arrays.copyOf(left, stay), Arrays.copyOf(around, stay));
 	}
 
 	/**

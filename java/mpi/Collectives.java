@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 package mpi;
 
+import xxdev.ibvdev.Communicator;
+
 /**
- * The collective operations of a communicator as messages in its second context. Arguments other than buffers have been checked. Combining keeps
+ * The collective operations of a communicator, by the native library ({@link Engine}) or, of objects, by operations of the user's and of parts of different lengths, as messages in the communicator's
+ * second context. Arguments other than buffers have been checked. Combining keeps
  * the order of ranks, and all get the result of one process.
  */
 final class Collectives {
@@ -16,12 +19,15 @@ final class Collectives {
 	private static final int SCAN = 8;
 
 	private final Intracomm comm;
+	/** Null: everything is done by messages. */
+	final Engine engine;
 	private final int context;
 	private final int rank;
 	private final int size;
 
-	Collectives(Intracomm comm) {
+	Collectives(Intracomm comm, Engine engine) {
 		this.comm = comm;
+		this.engine = engine;
 		context = comm.collective;
 		rank = comm.group.self();
 		size = comm.group.ranks.length;
@@ -47,8 +53,31 @@ final class Collectives {
 		return request;
 	}
 
+	/** That of a communicator whose members are these, for a call of which rank is the own number there; null: not a member. Collective. */
+	Engine divided(int[] members) {
+		if (engine == null)
+			return null;
+		int colour = -1;
+		int key = 0;
+		if (members != null) {
+			colour = comm.group.rankOf(members[0]);
+			for (int i = 0; i < members.length; i++)
+				key = members[i] == Job.rank() ? i : key;
+		}
+		return engine.split(colour, key, members == null ? 0 : members.length);
+	}
+
+	void free() {
+		if (engine != null)
+			engine.free();
+	}
+
 	/** Dissemination: in round i each notifies the rank 2^i further on. */
 	void barrier() {
+		if (engine != null) {
+			engine.barrier();
+			return;
+		}
 		byte[] nothing = new byte[0];
 		for (int step = 1; step < size; step <<= 1) {
 			Request sent = isend("Barrier", nothing, 0, 0, MPI.BYTE, (rank + step) % size, BARRIER);
@@ -60,6 +89,8 @@ final class Collectives {
 	/** A binomial tree. */
 	void bcast(Object buf, int offset, int count, Datatype type, int root) {
 		verify("Bcast", buf, offset, count, type);
+		if (engine != null && engine.bcast(type.elementsOf("Bcast", buf, count), offset, count, type, rank == root, root))
+			return;
 		int virtual = (rank - root + size) % size;
 		int step = 1;
 		while (step < size && (virtual & step) == 0)
@@ -99,7 +130,14 @@ final class Collectives {
 
 	void gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
 		Datatype recvtype, int root) {
-		if (rank != root) {
+		verify("Gather", sendbuf, sendoffset, sendcount, sendtype);
+		boolean gets = rank == root;
+		if (gets && parts.isEven())
+			verify("Gather", recvbuf, recvoffset, size * parts.count(0), recvtype);
+		if (engine != null && parts.isEven() && engine.gather(sendtype.elementsOf("Gather", sendbuf, sendcount), sendoffset, sendcount, sendtype,
+			gets ? recvtype.elementsOf("Gather", recvbuf, parts.count(0)) : null, recvoffset, parts.count(0), recvtype, gets, root))
+			return;
+		if (!gets) {
 			send("Gather", sendbuf, sendoffset, sendcount, sendtype, root, GATHER);
 			return;
 		}
@@ -114,7 +152,14 @@ final class Collectives {
 
 	void scatter(Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
 		Datatype recvtype, int root) {
-		if (rank != root) {
+		verify("Scatter", recvbuf, recvoffset, recvcount, recvtype);
+		boolean has = rank == root;
+		if (has && parts.isEven())
+			verify("Scatter", sendbuf, sendoffset, size * parts.count(0), sendtype);
+		if (engine != null && parts.isEven() && engine.scatter(has ? sendtype.elementsOf("Scatter", sendbuf, parts.count(0)) : null, sendoffset,
+			parts.count(0), sendtype, recvtype.elementsOf("Scatter", recvbuf, recvcount), recvoffset, recvcount, recvtype, has, root))
+			return;
+		if (!has) {
 			recv("Scatter", recvbuf, recvoffset, recvcount, recvtype, root, SCATTER);
 			return;
 		}
@@ -135,8 +180,13 @@ final class Collectives {
 	/** A ring: each passes on what it got last. */
 	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
 		Datatype recvtype) {
-		Datatype.check("Allgather", sendtype);
+		verify("Allgather", sendbuf, sendoffset, sendcount, sendtype);
+		if (parts.isEven())
+			verify("Allgather", recvbuf, recvoffset, size * parts.count(0), recvtype);
 		Datatype.check("Allgather", recvtype);
+		if (engine != null && parts.isEven() && engine.gather(sendtype.elementsOf("Allgather", sendbuf, sendcount), sendoffset, sendcount, sendtype,
+			recvtype.elementsOf("Allgather", recvbuf, parts.count(0)), recvoffset, parts.count(0), recvtype, true, -1))
+			return;
 		own("Allgather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, rank, recvtype), parts.count(rank), recvtype);
 		int right = (rank + 1) % size;
 		int left = (rank + size - 1) % size;
@@ -153,6 +203,13 @@ final class Collectives {
 		Datatype recvtype) {
 		Datatype.check("Alltoall", sendtype);
 		Datatype.check("Alltoall", recvtype);
+		if (sent.isEven()) {
+			verify("Alltoall", sendbuf, sendoffset, size * sent.count(0), sendtype);
+			verify("Alltoall", recvbuf, recvoffset, size * received.count(0), recvtype);
+			if (engine != null && engine.alltoall(sendtype.elementsOf("Alltoall", sendbuf, sent.count(0)), sendoffset, sent.count(0), sendtype,
+				recvtype.elementsOf("Alltoall", recvbuf, received.count(0)), recvoffset, received.count(0), recvtype))
+				return;
+		}
 		Request[] requests = new Request[2 * size];
 		for (int i = 1; i < size; i++) {
 			int from = (rank - i + size) % size;
@@ -178,6 +235,18 @@ final class Collectives {
 		Object from = type.elementsOf(operation, buf, count);
 		type.checkRange(operation, from, offset, count);
 		return type.pack(from, offset, count);
+	}
+
+	/** By the library: true, or nothing was done. */
+	private boolean reduced(String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type,
+		Op op, boolean gets, int root) {
+		if (engine == null)
+			return false;
+		Datatype.check(name, type);
+		Op.check(name, op, type);
+		verify(name, sendbuf, sendoffset, count, type);
+		return engine.reduce(name, kind, type.elementsOf(name, sendbuf, count), sendoffset, gets ? type.elementsOf(name, recvbuf, count) : null,
+			recvoffset, count, type, op, gets, root);
 	}
 
 	/** A binomial tree that keeps the order of ranks. The result at the root of the tree; elsewhere null. */
@@ -207,6 +276,8 @@ final class Collectives {
 	void reduce(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op, int root) {
 		if (rank == root)
 			verify("Reduce", recvbuf, recvoffset, count, type);
+		if (reduced("Reduce", Communicator.REDUCE, sendbuf, sendoffset, recvbuf, recvoffset, count, type, op, rank == root, root))
+			return;
 		Object mine = operands("Reduce", sendbuf, sendoffset, count, type, op);
 		int top = op.commutes() ? root : 0;
 		Object result = combine("Reduce", mine, count, type, op, top);
@@ -224,6 +295,8 @@ final class Collectives {
 
 	void allreduce(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op) {
 		verify("Allreduce", recvbuf, recvoffset, count, type);
+		if (reduced("Allreduce", Communicator.ALLREDUCE, sendbuf, sendoffset, recvbuf, recvoffset, count, type, op, true, 0))
+			return;
 		Object result = combine("Allreduce", operands("Allreduce", sendbuf, sendoffset, count, type, op), count, type, op, 0);
 		int elements = count * type.size;
 		if (result == null)
@@ -255,6 +328,8 @@ final class Collectives {
 	/** A chain: each gets the result of the ranks before it. */
 	void scan(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op) {
 		verify("Scan", recvbuf, recvoffset, count, type);
+		if (reduced("Scan", Communicator.SCAN, sendbuf, sendoffset, recvbuf, recvoffset, count, type, op, true, 0))
+			return;
 		Object result = operands("Scan", sendbuf, sendoffset, count, type, op);
 		int elements = count * type.size;
 		Datatype basic = Messages.basic(type);

@@ -28,8 +28,8 @@ public class Comm extends PointToPoint implements Cloneable {
 		int[] all = new int[Job.size()];
 		for (int i = 0; i < all.length; i++)
 			all[i] = i;
-		MPI.COMM_WORLD = new Intracomm(new Group(all), 0);
-		MPI.COMM_SELF = new Intracomm(new Group(new int[] {Job.rank()}), 1);
+		MPI.COMM_WORLD = new Intracomm(new Group(all), 0, Job.current().worldEngine());
+		MPI.COMM_SELF = new Intracomm(new Group(new int[] {Job.rank()}), 1, null);
 	}
 
 	/**

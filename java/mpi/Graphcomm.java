@@ -8,8 +8,8 @@ public class Graphcomm extends Intracomm {
 	private final int[] index;
 	private final int[] edges;
 
-	Graphcomm(Group group, long number, int[] index, int[] edges) {
-		super(group, number);
+	Graphcomm(Intracomm made, int[] index, int[] edges) {
+		super(made);
 		this.index = index;
 		this.edges = edges;
 	}
@@ -33,7 +33,7 @@ public class Graphcomm extends Intracomm {
 	@Override
 	public Object clone() {
 		check("clone");
-		return new Graphcomm(group, agree(), index, edges);
+		return new Graphcomm(part(group.ranks), index, edges);
 	}
 
 	/**

@@ -11,7 +11,7 @@ public class Intercomm extends Comm {
 
 	private Intercomm(Group group, Group remote, long number) {
 		super(group, remote, number);
-		local = new Intracomm(group, number);
+		local = new Intracomm(group, number, null);
 	}
 
 	static Intercomm create(Comm bridge, Intracomm mine, int leader, int remoteLeader, int tag) {
@@ -101,7 +101,7 @@ public class Intercomm extends Comm {
 		int[] second = last ? group.ranks : peers.ranks;
 		int[] all = java.util.Arrays.copyOf(first, first.length + second.length);
 		System.arraycopy(second, 0, all, first.length, second.length);
-		return new Intracomm(new Group(all), number[0]);
+		return new Intracomm(new Group(all), number[0], null);
 	}
 
 	@Override

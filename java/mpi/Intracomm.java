@@ -8,9 +8,33 @@ package mpi;
 public class Intracomm extends Comm {
 	final Collectives collectives;
 
-	Intracomm(Group group, long number) {
+	/** engine: null, or one that its members share. */
+	Intracomm(Group group, long number, Engine engine) {
 		super(group, group, number);
-		collectives = new Collectives(this);
+		collectives = new Collectives(this, engine);
+	}
+
+	/** The same communicator, to be one with a topology. */
+	Intracomm(Intracomm made) {
+		this(made.group, made.context / 2, made.collectives.engine);
+	}
+
+	/** A new communicator of these ranks of the job, null: none for the calling process; collective. */
+	final Intracomm part(int[] members) {
+		long number = agree();
+		Engine engine = collectives.divided(members);
+		return members == null ? null : new Intracomm(new Group(members), number, engine);
+	}
+
+	/** A new communicator of the first ranks; collective. */
+	private Intracomm first(int count) {
+		return part(group.self() < count ? java.util.Arrays.copyOf(group.ranks, count) : null);
+	}
+
+	@Override
+	public void Free() {
+		super.Free();
+		collectives.free();
 	}
 
 	/**
@@ -42,9 +66,7 @@ public class Intracomm extends Comm {
 		check("Split");
 		if (colour < 0 && colour != MPI.UNDEFINED)
 			throw Errors.of("Split: the colour is " + colour + ": it must be 0 or more, or MPI.UNDEFINED");
-		int[] members = members(colour, key);
-		long number = agree();
-		return members == null ? null : new Intracomm(new Group(members), number);
+		return part(members(colour, key));
 	}
 
 	/** The ranks in the job of those with this colour, in order of the keys; null for MPI.UNDEFINED. Collective. */
@@ -61,7 +83,7 @@ public class Intracomm extends Comm {
 	@Override
 	public Object clone() {
 		check("clone");
-		return new Intracomm(group, agree());
+		return part(group.ranks);
 	}
 
 	/**
@@ -77,8 +99,7 @@ public class Intracomm extends Comm {
 		for (int world : group.ranks)
 			if (this.group.rankOf(world) < 0)
 				throw Errors.of("Create: rank " + world + " of MPI.COMM_WORLD is in the group but not in this communicator: name a part of its group");
-		long number = agree();
-		return group.self() < 0 ? null : new Intracomm(group, number);
+		return part(group.self() < 0 ? null : group.ranks);
 	}
 
 	/** Blocks until all processes have come to it. */
@@ -351,10 +372,8 @@ public class Intracomm extends Comm {
 	public Cartcomm Create_cart(int[] dims, boolean[] periods, boolean reorder) {
 		check("Create_cart");
 		int cells = Cartcomm.cells("Create_cart", dims, periods, group.ranks.length);
-		long number = agree();
-		if (group.self() >= cells)
-			return null;
-		return new Cartcomm(new Group(java.util.Arrays.copyOf(group.ranks, cells)), number, dims.clone(), periods.clone());
+		Intracomm part = first(cells);
+		return part == null ? null : new Cartcomm(part, dims.clone(), periods.clone());
 	}
 
 	/**
@@ -368,9 +387,7 @@ public class Intracomm extends Comm {
 	public Graphcomm Create_graph(int[] index, int[] edges, boolean reorder) {
 		check("Create_graph");
 		Graphcomm.check(index, edges, group.ranks.length);
-		long number = agree();
-		if (group.self() >= index.length)
-			return null;
-		return new Graphcomm(new Group(java.util.Arrays.copyOf(group.ranks, index.length)), number, index.clone(), edges.clone());
+		Intracomm part = first(index.length);
+		return part == null ? null : new Graphcomm(part, index.clone(), edges.clone());
 	}
 }

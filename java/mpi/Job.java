@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 package mpi;
 
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import xdev.ibvdev.Launched;
 import xxdev.PID;
 import xxdev.XXDevException;
 import xxdev.ibvdev.ByRank;
+import xxdev.ibvdev.Communicator;
 import xxdev.ibvdev.IBVDevice;
 
 /** The job between Init and Finalize: its device, and numbers for communicators. */
@@ -21,6 +24,7 @@ final class Job {
 	private final int rank;
 	private final int size;
 	private final AtomicInteger proposals = new AtomicInteger(FIRST_NUMBER);
+	private final Set<Engine> engines = ConcurrentHashMap.newKeySet();
 	final Thread initialiser = Thread.currentThread();
 
 	private Job(IBVDevice opened, int rank, int size) {
@@ -66,8 +70,28 @@ final class Job {
 		return current().size;
 	}
 
+	/** Of COMM_WORLD. */
+	Engine worldEngine() {
+		try {
+			return Engine.of(Communicator.world(opened), size);
+		} catch (XXDevException e) {
+			throw Errors.of(e);
+		}
+	}
+
+	/** Is to be freed at the end. */
+	void add(Engine engine) {
+		engines.add(engine);
+	}
+
+	void remove(Engine engine) {
+		engines.remove(engine);
+	}
+
 	/** Leaves the job. */
 	static synchronized void close() {
+		for (Engine engine : current().engines.toArray(new Engine[0]))
+			engine.free();
 		try {
 			current().opened.finish();
 		} catch (XXDevException e) {

@@ -3,11 +3,13 @@ package mpi;
 
 /** Which part of a buffer is whose, in items of a datatype. */
 final class Parts {
+	private final boolean even;
 	private final int each;
 	private final int[] counts;
 	private final int[] displacements;
 
-	private Parts(int each, int[] counts, int[] displacements) {
+	private Parts(boolean even, int each, int[] counts, int[] displacements) {
+		this.even = even;
 		this.each = each;
 		this.counts = counts;
 		this.displacements = displacements;
@@ -15,19 +17,24 @@ final class Parts {
 
 	/** Everybody's part has so many items; they follow one another. */
 	static Parts even(int each) {
-		return new Parts(each, null, null);
+		return new Parts(true, each, null, null);
 	}
 
 	static Parts of(int[] counts, int[] displacements) {
-		return new Parts(0, counts, displacements);
+		return new Parts(false, 0, counts, displacements);
+	}
+
+	/** All have the same length and follow one another. */
+	boolean isEven() {
+		return even;
 	}
 
 	int count(int rank) {
-		return counts == null ? each : counts[rank];
+		return even ? each : counts[rank];
 	}
 
 	/** The index of the first element of a rank's part in a buffer that begins at offset. */
 	int begin(int offset, int rank, Datatype type) {
-		return offset + (counts == null ? rank * each : displacements[rank]) * type.extent();
+		return offset + (even ? rank * each : displacements[rank]) * type.extent();
 	}
 }

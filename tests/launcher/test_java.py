@@ -71,6 +71,9 @@ class Java(LauncherTest):
         out, _ = self.probe("properties", "java.class.path", options=["-dev", "xxdev", "-mpjhome", self.folder])
         self.assertEqual([os.path.basename(e) for e in out.strip().partition("=")[2].split(":")],
                          ["ibvdev.jar", os.path.basename(CLASSES), "xxdev-api.jar"])
+        out, _ = self.probe("properties", "java.class.path", options=["-mpi", "ours", "-mpjhome", self.folder])
+        self.assertEqual([os.path.basename(e) for e in out.strip().partition("=")[2].split(":")],
+                         ["ibvdev-mpi.jar", "ibvdev.jar", os.path.basename(CLASSES), "xxdev-api.jar"])
         out, _ = self.succeed("-np", 1, "-dev", "xxdev", "-cp", CLASSES, "Probe", "arguments")
         self.assertRegex(out, r"ibvdev\|arguments")
 

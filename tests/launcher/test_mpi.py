@@ -88,6 +88,12 @@ class Jobs(LauncherTest):
             with self.subTest(np=np):
                 self.ring(np)
 
+    def test_our_mpi(self):
+        for np in (1, 2, 4):
+            with self.subTest(np=np):
+                self.ring(np, "-mpi", "ours")
+        self.ring(2, "-mpi", "ours", words=("rounds", 3), rounds=3)
+
     def test_niodev(self):
         for np in (2, 4):
             with self.subTest(np=np):

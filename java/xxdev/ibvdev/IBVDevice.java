@@ -469,6 +469,10 @@ public final class IBVDevice extends Device {
 		return new Status(peers.id(rank), tag, Word.count(word), bytes, Word.type(word), Word.depth(word));
 	}
 
+	long endpointHandle() {
+		return endpoint;
+	}
+
 	/** Of an open device. */
 	ObjectCodec codec() {
 		ObjectCodec now = codec;
