@@ -17,8 +17,10 @@ void conn_open(struct conn *c, int fd)
 
 void conn_close(struct conn *c)
 {
-	if (c->fd >= 0)
+	if (c->fd >= 0) {
+		shutdown(c->fd, SHUT_RDWR); /* it ends even if a forked process holds a copy */
 		close(c->fd);
+	}
 	frame_unref(c->in);
 	for (int i = 0; i < c->count; i++)
 		frame_unref(c->queue[(c->first + i) % c->room]);

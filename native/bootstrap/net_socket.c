@@ -70,9 +70,15 @@ bool net_socket_bind(struct net *n, struct net_socket *s, int link)
 	return true;
 }
 
-/* Freed at the end of the turn, since events of it may still be in the batch. */
+/*
+ * Freed at the end of the turn, since events of it may still be in the batch.  Closing alone does not remove it from
+ * epoll while a process that this one has forked holds a copy of the descriptor.
+ */
 void net_socket_close(struct net *n, struct net_socket *s)
 {
+	if (s->added)
+		epoll_ctl(n->epoll_fd, EPOLL_CTL_DEL, s->conn.fd, NULL);
+	s->added = false;
 	if (s->link >= 0)
 		n->of_link[s->link] = NULL;
 	else if (s->conn.fd >= 0 && s->deadline)
@@ -230,7 +236,7 @@ static void net_close(void *net, int link)
 	n->of_link[link] = NULL;
 	s->link = -1;
 	if (s->connecting) {
-		conn_close(&s->conn);
+		net_socket_close(n, s);
 	} else if (conn_flush(&s->conn) < 0 || !conn_pending(&s->conn)) {
 		net_socket_end(n, s);
 	} else {

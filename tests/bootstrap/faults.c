@@ -356,6 +356,49 @@ static void test_strangers(void **state)
 	party_forget(conf);
 }
 
+static void refuse(int fd)
+{
+	char c;
+
+	assert_int_equal(send(fd, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL), 18);
+	while (recv(fd, &c, 1, 0) > 0)
+		;
+}
+
+/* A forked process holds copies of the descriptors: a connection that rank 0 closes ends all the same, and gives no events. */
+static void test_forked_child(void **state)
+{
+	struct member members[2];
+	int port = party_port(), fds[2];
+	const char *conf = party_conf(2, port);
+	pid_t child;
+
+	(void)state;
+	seat(members, 2, conf, "start_timeout_ms=30000");
+	party_start(members, 1);
+	for (int i = 0; i < 2; i++) {
+		fds[i] = party_connect(port);
+		assert_true(fds[i] >= 0);
+	}
+	refuse(fds[1]); /* then rank 0 has accepted the first too */
+	child = fork();
+	if (child == 0) {
+		pause();
+		_exit(1);
+	}
+	assert_true(child > 0);
+	refuse(fds[0]);
+	party_run(members + 1, 1);
+	party_wait(members, 1);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	for (int i = 0; i < 2; i++) {
+		expect_fine(&members[i]);
+		close(fds[i]);
+	}
+	party_forget(conf);
+}
+
 static int act_gather_only(struct member *m)
 {
 	static const struct bootstrap_events none = {0};
@@ -537,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_other_version),       cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_death_before_gather), cmocka_unit_test(test_killed_while_waiting),
 		cmocka_unit_test(test_few_descriptors),     cmocka_unit_test(test_too_few_descriptors),
+		cmocka_unit_test(test_forked_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,10 @@ class Engine:
         """The same for an MPJ Express program: a plain java command with the agent."""
         return self.words(np, programs.mpj(main, *words))
 
+    def by_ibvrun(self, np, main, *words):
+        """The same as `ibvrun Class` under the engine: ibvrun finds that it is a task, and becomes the program."""
+        return self.words(np, [programs.IBVRUN] + programs.JVM + ["-cp", programs.classes(), main] + list(words))
+
     def xxdev(self, np, main, *words):
         return self.words(np, programs.xxdev(main, *words))
 
@@ -198,17 +202,16 @@ class Ibvrun(Engine):
     def mpj(self, np, main, *words):
         return self._options(np) + programs.JVM + ["-cp", programs.classes(), main] + list(words)
 
+    by_ibvrun = mpj
+
     def _options(self, np):
         return [programs.IBVRUN, "--hosts", self._hosts(np), "-np", str(np), "-x", "CLUSTER_WORD"]
 
 
 class SrunIbvrun(SrunPmi2):
-    """srun ibvrun Class: ibvrun finds that it is a task, and becomes the program."""
     name = "srun-ibvrun"
     main_sees = 3
-
-    def mpj(self, np, main, *words):
-        return self.words(np, [programs.IBVRUN] + programs.JVM + ["-cp", programs.classes(), main] + list(words))
+    mpj = SrunPmi2.by_ibvrun
 
 
 ALL = {engine.name: engine for engine in (SrunPmix, SrunPmi2, SrunNone, SrunIbvrun, Mpirun, Hydra, Ibvrun)}
