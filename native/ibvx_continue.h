@@ -28,6 +28,9 @@ struct ibvx_continuation {
 	/* `done`: the messages that have completed since the last call, through next; NULL in the first call.  Sets over after
 	 * the last one, when no message is under way. */
 	void (*run)(struct ibvx_continuation *c, struct ibvx_completion *done);
+	/* Does it need this rank, which has died?  Then all its messages end with an error: others may have given up because of
+	 * it.  Called with the endpoint locked. */
+	bool (*needs)(const struct ibvx_continuation *c, int rank);
 	/* It is over and was abandoned.  Called without locks. */
 	void (*release)(struct ibvx_continuation *c);
 	/* The progress thread does not call run(): it may call into the layer above, whose threads alone may enter that. */

@@ -136,6 +136,18 @@ static void schedule_run(struct ibvx_continuation *c, struct ibvx_completion *do
 		c->over = true;
 }
 
+/* Any member's death ends the operation: those that depend on it may have given up, and this one on them. */
+static bool schedule_needs(const struct ibvx_continuation *c, int rank)
+{
+	const struct ibvx_comm *comm = ((const struct schedule *)(const void *)c)->comm;
+
+	for (int i = 0; comm->peers && i < comm->size; i++) {
+		if (comm->peers[i] == rank)
+			return true;
+	}
+	return !comm->peers;
+}
+
 static void schedule_release(struct ibvx_continuation *c)
 {
 	schedule_put((struct schedule *)(void *)c);
@@ -144,7 +156,7 @@ static void schedule_release(struct ibvx_continuation *c)
 static void schedule_rewind(struct schedule *s, uint32_t sequence)
 {
 	s->continuation = (struct ibvx_continuation){
-		.run = schedule_run, .release = schedule_release, .by_caller = s->op.user != NULL};
+		.run = schedule_run, .needs = schedule_needs, .release = schedule_release, .by_caller = s->op.user != NULL};
 	s->tag = (int)(sequence & INT32_MAX);
 	s->error = 0;
 	s->at = 0;

@@ -74,6 +74,10 @@ static inline int api_wait_request(struct ibvx *ep, struct request *r, struct ib
 }
 
 struct ibvx_completion;
+struct ibvx_continuation;
+
+/* An error with text if a rank that c needs has died, else 0. */
+int api_check_needs(const struct ibvx *ep, const struct ibvx_continuation *c);
 
 /* Gives r, a request that its call has just started, to `done`: 1: it is complete and was consumed; 0: it is under way. */
 int api_attach(struct ibvx *ep, struct request *r, struct ibvx_completion *done);

@@ -40,6 +40,19 @@ static bool continuation_over(struct ibvx *ep, void *arg)
 	return !c->running && c->over;
 }
 
+int api_check_needs(const struct ibvx *ep, const struct ibvx_continuation *c)
+{
+	int rc = 0;
+
+	for (int i = 0; ep->failed_rank >= 0 && i < ep->size && rc == 0; i++) {
+		const struct peer *p = &ep->peers[i];
+
+		if (p->state == PEER_FAILED && c->needs(c, i))
+			rc = error_set(p->fail_code, "%s", p->why ? p->why : "the peer failed");
+	}
+	return rc;
+}
+
 /* Lock held. */
 static int continuation_wait(struct ibvx *ep, struct ibvx_continuation *c)
 {

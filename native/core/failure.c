@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/complete.h"
+#include "core/continuation.h"
 #include "core/cost.h"
 #include "core/flow_control.h"
 #include "core/match.h"
@@ -21,6 +22,8 @@ static bool peer_concerns(const struct peer *p, const struct request *r, int cod
 		return false;
 	if (code != -EPIPE && p->ep->fault_job)
 		return r->state != REQ_MESSAGE;
+	if (code != -EPIPE && r->completion && r->completion->owner->needs(r->completion->owner, p->rank))
+		return true;
 	if (r->state == REQ_POSTED && r->source == IBVX_ANY_SOURCE)
 		return code != -EPIPE || (p->ep->open_peers == 0 && (r->blocking || r->waiter));
 	if (r->state == REQ_POSTED)

@@ -191,7 +191,9 @@ int ibvx_continuation_recv(struct ibvx *ep, struct ibvx_completion *done, const 
 	if (rc < 0)
 		return rc;
 	core_lock(ep);
-	rc = api_post(ep, &a, NULL, false, NULL, NULL, &r);
+	rc = api_check_needs(ep, done->owner);
+	if (rc == 0)
+		rc = api_post(ep, &a, NULL, false, NULL, NULL, &r);
 	if (rc == 0)
 		rc = api_attach(ep, r, done);
 	core_unlock(ep);

@@ -259,7 +259,9 @@ int ibvx_continuation_send(struct ibvx *ep, struct ibvx_completion *done, const 
 		return rc;
 	done->error = 0;
 	core_lock(ep);
-	rc = api_check_peer(ep, dest);
+	rc = api_check_needs(ep, done->owner);
+	if (rc == 0)
+		rc = api_check_peer(ep, dest);
 	if (rc == 0)
 		rc = api_at_once(&ep->peers[dest], buf, tag, context);
 	if (rc == 0) {
