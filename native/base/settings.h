@@ -26,7 +26,7 @@ enum setting {
 	SETTING_YIELD_US,          /* us of sched_yield before sleeping; auto */
 	SETTING_PROGRESS_THREAD,   /* bool */
 	SETTING_LEASE_US,         /* us: how long memory may stay pinned for a claimed copy */
-	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs,ucx" */
+	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs,ucx,ofi" */
 	SETTING_SHM_SLOTS,         /* count, power of two: control slots of a ring */
 	SETTING_SHM_RING,          /* bytes, power of two: data area of a ring */
 	SETTING_SHM_CHUNK,         /* bytes: largest piece that goes through the ring at once */
@@ -50,6 +50,8 @@ enum setting {
 	SETTING_UCX_TLS,           /* UCX's list of transports */
 	SETTING_UCX_NET_DEVICES,   /* UCX's list of devices; empty: interfaces that are up */
 	SETTING_UCX_TIMEOUT_MS,    /* ms of silence until a peer is given up; 0: never */
+	SETTING_OFI_PROVIDER,      /* provider of libfabric; empty: the best one */
+	SETTING_OFI_TIMEOUT_MS,    /* ms of silence until a peer is given up; 0: never */
 	/* algorithms of the collective operations (coll/build.h): choices, auto first */
 	SETTING_COLL_BCAST,
 	SETTING_COLL_GATHER,

@@ -119,6 +119,15 @@ int loader_end(struct loader *l)
 	return changed;
 }
 
+void loader_describe(const struct loader_variable *variables, size_t count, char *out, size_t size)
+{
+	size_t used = strlen(out);
+
+	used += (size_t)snprintf(out + used, size - used, "  set for it, unless the environment has it:");
+	for (size_t i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, " %s=%s", variables[i].name, variables[i].value);
+}
+
 int loader_open(const char *library, const struct loader_symbol *symbols, size_t count)
 {
 	/* never closed: it has threads and exit handlers */

@@ -36,6 +36,9 @@ int loader_begin(struct loader *l, const struct loader_variable *variables, size
 /* How many signal actions the library had changed; they are restored. */
 int loader_end(struct loader *l);
 
+/* Appends a line without its end: what is set for the library. */
+void loader_describe(const struct loader_variable *variables, size_t count, char *out, size_t size);
+
 struct loader_symbol {
 	const char *name;
 	void *to; /* a pointer to a function */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "transport/ofi/ofi.h"
 #include "transport/self/self.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
@@ -16,6 +17,7 @@ const struct transport_ops *const transport_all[] = {
 	&transport_verbs_ops,
 #endif
 	&transport_ucx_ops,
+	&transport_ofi_ops,
 	NULL,
 };
 

@@ -20,6 +20,8 @@ class Info(LauncherTest):
                                     ("shm_slots", "512", "line 3"), ("psl", "4", "conf"), ("cma", "auto", "default")):
             self.assertRegex(out, r"(?m)^ +%s += %s.* set by: .*%s" % (name, value, origin))
         self.assertRegex(out, r"(?m)^  ucx +(available\n +library: UCX 1\.\d+|unavailable: UCX is not installed \(Debian, Ubuntu: libucx0;)")
+        self.assertRegex(out, r"(?m)^  ofi +(available\n +library: libfabric \d\.\d+\n +provider: .*first one here"
+                              r"|unavailable: libfabric is not installed \(Debian, Ubuntu: libfabric1;)")
         for text in ("transports:", "kernel:", "java.vm.version", "native library: "):
             self.assertIn(text, out)
 

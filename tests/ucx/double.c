@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "double.h"
+/* netlib/double.h for UCX. */
+#include "netlib/double.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,6 +8,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "transport/ucx/ucx.h"
+#include "transport/ucx/ucx_abi.h"
 
 #define WORKERS 8
 #define REQUESTS 4096
@@ -328,7 +332,7 @@ static void *ep_close(struct ucx_ep *ep, const struct ucx_request_param *param)
 	return r;
 }
 
-void double_inject(int worker, const void *header, size_t header_bytes, const void *data, size_t bytes, uint64_t attr)
+void double_inject(int worker, const void *header, size_t header_bytes, const void *data, size_t bytes, bool whole)
 {
 	struct ucx_worker *w = workers[worker];
 	struct packet *p = calloc(1, sizeof(*p)), **at = &w->queue;
@@ -340,7 +344,7 @@ void double_inject(int worker, const void *header, size_t header_bytes, const vo
 		memcpy(p->data, data, bytes);
 	p->header_bytes = header_bytes;
 	p->bytes = bytes;
-	p->attr = attr;
+	p->attr = whole ? 0 : UCX_AM_RECV_RNDV;
 	while (*at) {
 		random_state = random_state * 6364136223846793005u + 1442695040888963407u;
 		if (double_faults.shuffle && random_state >> 62 == 0)
@@ -363,7 +367,7 @@ static void *am_send(struct ucx_ep *ep, unsigned id, const void *header, size_t 
 	if (double_faults.send)
 		return (void *)(intptr_t)double_faults.send;
 	if (!double_faults.lose && workers[ep->to])
-		double_inject(ep->to, header, header_bytes, buffer, count, 0);
+		double_inject(ep->to, header, header_bytes, buffer, count, true);
 	return double_faults.hold ? request_new(ep, param) : NULL;
 }
 
@@ -384,11 +388,11 @@ void double_release(void)
 	}
 }
 
-void double_fail(int worker, ucx_status status)
+void double_fail(int worker, int status)
 {
 	for (struct ucx_ep *ep = endpoints; ep; ep = ep->next) {
 		if (ep->to == worker && !ep->failed)
-			ep->failing = status;
+			ep->failing = (ucx_status)status;
 	}
 }
 
@@ -409,7 +413,7 @@ void double_reset(void)
 	held_count = 0;
 }
 
-const struct ucx_library double_library = {
+static const struct ucx_library library = {
 	.get_version = get_version,
 	.get_version_string = get_version_string,
 	.status_string = status_string,
@@ -429,4 +433,14 @@ const struct ucx_library double_library = {
 	.ep_close = ep_close,
 	.am_send = am_send,
 	.request_free = request_free,
+};
+
+const struct transport_ops *const double_transport = &transport_ucx_ops;
+void *const double_test = (void *)(uintptr_t)&library;
+const char *const double_opening[] = {"config_read", "init", "worker_create", "set_am_handler", "worker_get_efd", "worker_query", NULL};
+const char *const double_connecting = "ep_create";
+const bool double_reports_ends = true;
+const struct double_loss double_losses[] = {
+	{UCX_ERR_CONNECTION_RESET, -ECONNRESET}, {UCX_ERR_ENDPOINT_TIMEOUT, -ECONNRESET}, {UCX_ERR_UNREACHABLE, -EHOSTUNREACH},
+	{-3, -ECONNRESET}, {UCX_ERR_NO_MEMORY, -ENOMEM}, {0, 0},
 };

@@ -36,7 +36,7 @@ static void test_defaults(void **state)
 	assert_int_equal(settings_int(s, SETTING_CMA), 0);
 	assert_int_equal(settings_int(s, SETTING_FAULT_SCOPE), 0);
 	assert_int_equal(settings_int(s, SETTING_START_TIMEOUT_MS), 60000);
-	assert_string_equal(settings_text(s, SETTING_TRANSPORTS), "self,shm,verbs,ucx");
+	assert_string_equal(settings_text(s, SETTING_TRANSPORTS), "self,shm,verbs,ucx,ofi");
 	assert_string_equal(settings_text(s, SETTING_SPIN_US), "auto");
 	assert_string_equal(settings_secret(s), "");
 	for (int id = 0; id < SETTING_COUNT; id++) {

@@ -2,14 +2,12 @@
 #include "transport/ucx/ucx_library.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/error.h"
+#include "transport/interfaces.h"
 
 #define LIBRARY_NAME "libucp.so.0"
 #define LIBRARY_TLS "UCX_TLS"
@@ -30,53 +28,6 @@ static const struct loader_variable ucx_library_fixed[] = {
 	{"UCX_TCP_RX_SEG_SIZE", "64k", false},
 };
 
-enum ucx_library_interface { INTERFACE_GOOD, INTERFACE_BRIDGE, INTERFACE_LOOPBACK, INTERFACE_UNUSABLE };
-
-/* Every host has the same bridges for containers and guests: a rank that connects to one of them meets itself. */
-static enum ucx_library_interface ucx_library_interface(const struct ifaddrs *i)
-{
-	static const char *const bridges[] = {"docker", "br-", "virbr", "veth", "cni", "lxc", "lxd", "podman", "flannel"};
-
-	if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6))
-		return INTERFACE_UNUSABLE;
-	if (i->ifa_flags & IFF_LOOPBACK)
-		return INTERFACE_LOOPBACK;
-	for (size_t n = 0; n < sizeof(bridges) / sizeof(bridges[0]); n++) {
-		if (strncmp(i->ifa_name, bridges[n], strlen(bridges[n])) == 0)
-			return INTERFACE_BRIDGE;
-	}
-	return INTERFACE_GOOD;
-}
-
-static bool ucx_library_lists(const char *list, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = strstr(list, name); at; at = strstr(at + 1, name)) {
-		if ((at == list || at[-1] == ',') && (at[len] == ',' || at[len] == '\0'))
-			return true;
-	}
-	return false;
-}
-
-/* The interfaces of the best kind that there is, separated by commas. */
-static void ucx_library_interfaces(char *out, size_t size)
-{
-	struct ifaddrs *all = NULL;
-	size_t used = 0;
-
-	out[0] = '\0';
-	if (getifaddrs(&all) < 0)
-		return;
-	for (enum ucx_library_interface kind = INTERFACE_GOOD; kind < INTERFACE_UNUSABLE && !out[0]; kind++) {
-		for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-			if (ucx_library_interface(i) == kind && !ucx_library_lists(out, i->ifa_name) && used + strlen(i->ifa_name) + 2 < size)
-				used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "," : "", i->ifa_name);
-		}
-	}
-	freeifaddrs(all);
-}
-
 static void ucx_library_set(struct ucx_library_environment *e, const char *name, const char *value, bool overrides)
 {
 	e->variable[e->count++] = (struct loader_variable){name, value, overrides};
@@ -93,7 +44,7 @@ void ucx_library_environment(struct ucx_library_environment *e, const struct set
 		e->variable[e->count++] = ucx_library_fixed[i];
 	if (tls[0])
 		ucx_library_set(e, LIBRARY_TLS, tls, ours);
-	ucx_library_interfaces(e->interfaces, sizeof(e->interfaces));
+	interfaces_best(e->interfaces, sizeof(e->interfaces));
 	if (devices[0])
 		ucx_library_set(e, LIBRARY_DEVICES, devices, true);
 	else if (e->interfaces[0] && ours && strcmp(tls, "tcp") == 0) /* other transports have devices with other names */
@@ -148,7 +99,6 @@ int ucx_library_describe(const struct settings *settings, char *out, size_t size
 	struct ucx_library_environment e;
 	struct ucx_library library;
 	struct loader loader;
-	size_t used = 0;
 	int rc;
 
 	ucx_library_environment(&e, settings);
@@ -159,8 +109,7 @@ int ucx_library_describe(const struct settings *settings, char *out, size_t size
 	loader_end(&loader);
 	if (rc < 0)
 		return rc;
-	used += (size_t)snprintf(out, size, "  library: UCX %s\n  set for it, unless the environment has it:", library.get_version_string());
-	for (size_t i = 0; i < e.count && used < size; i++)
-		used += (size_t)snprintf(out + used, size - used, " %s=%s", e.variable[i].name, e.variable[i].value);
+	snprintf(out, size, "  library: UCX %s\n", library.get_version_string());
+	loader_describe(e.variable, e.count, out, size);
 	return 0;
 }
