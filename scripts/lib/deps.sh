@@ -54,6 +54,7 @@ deps_missing() {
 		[ -e /usr/share/java/junit-platform-console-standalone.jar ] || echo junit5
 		deps_has_library cmocka || echo libcmocka-dev
 		deps_has_library ucx || echo libucx-dev libucx0
+		deps_has_library libfabric || echo libfabric-dev libfabric1
 		deps_has_command nm || echo binutils
 		deps_has_command clang-tidy || echo clang-tidy
 		;;

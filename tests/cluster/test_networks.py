@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Jobs of 8 ranks over 4 nodes that share nothing: TCP between them (transport ucx), shared memory inside each.
+"""Jobs of 8 ranks over 4 nodes that share nothing: TCP between them, shared memory inside each.
+
+usage: test_networks.py TRANSPORT [TEST ...]     ucx, ofi
 
 Started by ibvrun --hosts.
 """
@@ -18,11 +20,19 @@ from nodes import wait_for
 
 NP = 8
 TIMEOUT_MS = 3000
+# What makes the transport unusable; its library, and the Debian package of that.
+ABSENT, LIBRARY, PACKAGE = {"ucx": ("ucx_net_devices=nosuch0", "libucp.so.0", "libucx0"),
+                            "ofi": ("ofi_provider=nosuch", "libfabric.so.1", "libfabric1")}[sys.argv[1]]
+TRANSPORT = sys.argv[1]
+TIMEOUT = "IBVDEV_%s_TIMEOUT_MS" % TRANSPORT.upper()
 
 
 class Case(support.ClusterTest):
     shared = False
     engine_class = engines.Ibvrun
+
+    def environ(self, **more):
+        return super().environ(IBVDEV_TRANSPORTS="self,shm," + TRANSPORT, **more)
 
     def words(self, program, *variables):
         words = self.engine.words(NP, program)
@@ -50,9 +60,9 @@ class Traffic(Case):
                   re.findall(r"ibvdev\[(\d)\] DEBUG [\d.]+ rank (\d): by transport (\w+)", err)}
         for a in range(NP):
             for b in range(NP):
-                expected = "self" if a == b else "shm" if a // 2 == b // 2 else "ucx"
+                expected = "self" if a == b else "shm" if a // 2 == b // 2 else TRANSPORT
                 self.assertEqual(chosen.get((a, b)), expected, (a, b))
-        packets = [int(n) for n in re.findall(r"ucx_packets_in=(\d+)", err) if n != "0"]
+        packets = [int(n) for n in re.findall(TRANSPORT + r"_packets_in=(\d+)", err) if n != "0"]
         self.assertEqual(len(packets), NP * 6, "packets of TCP with the six ranks of other nodes")
         self.assertGreater(min(packets), 40)
         self.assertNotIn("WARN", err)
@@ -67,10 +77,11 @@ class Traffic(Case):
 
     def test_without_the_library(self):
         """No transport reaches the other nodes: the start fails, and its text names the remedy."""
-        env = {"IBVDEV_TRANSPORTS": "self,shm,ucx", "IBVDEV_UCX_NET_DEVICES": "nosuch0"}
+        name, value = ABSENT.split("=")
+        env = {"IBVDEV_" + name.upper(): value}
         status, _, err = self.run_job(*self.words(programs.c("exchange", 1), *env), env=env)
         self.assertNotEqual(status, 0)
-        self.assertRegex(err, r"no transport of \"self,shm,ucx\" reaches rank \d.*ibvdev-info")
+        self.assertRegex(err, r"no transport of \"self,shm,%s\" reaches rank \d.*ibvdev-info" % TRANSPORT)
 
 
 class Ends(Case):
@@ -84,7 +95,7 @@ class Ends(Case):
         self.assertLess(time.monotonic() - began, 10, err)
 
     def cut(self):
-        job, pids = self.hanging(IBVDEV_UCX_TIMEOUT_MS=str(TIMEOUT_MS))
+        job, pids = self.hanging(**{TIMEOUT: str(TIMEOUT_MS)})
         began = time.monotonic()
         self.nodes.cut(4)
         try:
@@ -99,10 +110,10 @@ class Ends(Case):
     def test_a_node_is_cut_off(self):
         status, _, err = self.cut()
         self.assertNotEqual(status, 0)
-        self.assertRegex(err, r"rank \d is silent for 3000 ms \(setting ucx_timeout_ms\)")
+        self.assertRegex(err, r"rank \d is silent for 3000 ms \(setting %s_timeout_ms\)" % TRANSPORT)
 
     def test_stopped_ranks_are_silent(self):
-        job, pids = self.hanging(IBVDEV_UCX_TIMEOUT_MS=str(TIMEOUT_MS))
+        job, pids = self.hanging(**{TIMEOUT: str(TIMEOUT_MS)})
         for pid in pids[2]:
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -117,8 +128,9 @@ class Ends(Case):
 
 
 if __name__ == "__main__":
-    if not world.find_library("libucp.so.0"):
-        print("no libucp.so.0 here (Debian package libucx0)")
+    if not world.find_library(LIBRARY):
+        print("no %s here (Debian package %s)" % (LIBRARY, PACKAGE))
         sys.exit(1 if world.MUST_RUN else world.SKIPPED)
     world.enter()
+    sys.argv.pop(1)
     support.main()
