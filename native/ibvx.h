@@ -85,19 +85,19 @@ struct ibvx_rbuf {
 };
 
 struct ibvx_status {
-	int source;          /* rank of the sender (of a send: of the destination) */
-	int tag;             /* as sent */
+	int source; /* rank of the sender (of a send: of the destination) */
+	int tag;    /* as sent */
 	int context;
 	int error;           /* 0, or the negative errno that the wait returned */
 	uint64_t head_bytes; /* lengths as sent, also after a truncation */
 	uint64_t body_bytes;
 	uint64_t user;
-	void *body;          /* split receives: the body, owned by the caller; else NULL */
+	void *body; /* split receives: the body, owned by the caller; else NULL */
 };
 
 /* How to open an endpoint.  Zero-initialise it, then set what is needed. */
 struct ibvx_config {
-	int rank;                     /* -1: the launcher knows; else checked against it */
+	int rank; /* -1: the launcher knows; else checked against it */
 	/* conf:  the path of a conf file, or MPJ Express's ";" string that contains
 	 *        "#Number of Processes" (see the man page ibvdev.conf(5));
 	 * peers: size addresses "host:port", index == rank;
@@ -105,12 +105,12 @@ struct ibvx_config {
 	 *        provides rank and size, and where rank 0 is.  Zero in rank means rank 0. */
 	const char *conf;
 	const char *const *peers;
-	int size;                     /* with peers; else 0, or checked against what is found */
+	int size; /* with peers; else 0, or checked against what is found */
 	/* "name=value" strings, NULL-terminated, or NULL; the names are those that
 	 * ibvdev-info lists.  Precedence: these, environment IBVDEV_*, conf file,
 	 * defaults.  The origin is what ibvdev-info and errors call them. */
 	const char *const *settings;
-	const char *settings_origin;  /* NULL: "caller" */
+	const char *settings_origin; /* NULL: "caller" */
 	/* Defaults that an embedding layer prefers to the library's; lowest precedence. */
 	const char *const *defaults;
 };
@@ -157,18 +157,14 @@ int ibvx_ssend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, 
 
 /* Non-blocking sends.  They never wait for the peer.  *buf itself is copied; the
  * memory it names must stay valid and unchanged until the request completes. */
-int ibvx_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-	       ibvx_req *req);
-int ibvx_issend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-		ibvx_req *req);
+int ibvx_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, ibvx_req *req);
+int ibvx_issend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, ibvx_req *req);
 
 /* Receives.  -EMSGSIZE: the message is longer than the buffer; it is consumed,
  * the buffer is unchanged, the text names both sizes, later messages are
  * unaffected.  status may be NULL unless buf->split. */
-int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
-	      struct ibvx_status *status);
-int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
-	       ibvx_req *req);
+int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context, struct ibvx_status *status);
+int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context, ibvx_req *req);
 
 /* Layouts: which bytes of memory a message consists of, and in which order.  A column of a matrix, an array of
  * structures, a list of segments, or whatever a pair of callbacks packs is copied once, between this memory and the
@@ -206,8 +202,7 @@ int ibvx_layout_segments(struct ibvx_layout **out, size_t count, const struct ib
 
 /* `count` times `inner`, extent_bytes apart.  The extent is count * extent_bytes; so a count of 1 gives `inner`
  * another extent. */
-int ibvx_layout_nested(struct ibvx_layout **out, size_t count, ptrdiff_t extent_bytes,
-		       const struct ibvx_layout *inner);
+int ibvx_layout_nested(struct ibvx_layout **out, size_t count, ptrdiff_t extent_bytes, const struct ibvx_layout *inner);
 
 /* Several layouts one after the other, each at its offset.  The extent reaches from offset 0 to behind the furthest
  * byte, padding excluded. */
@@ -224,8 +219,7 @@ int ibvx_layout_struct(struct ibvx_layout **out, size_t count, const struct ibvx
  * return soon and must not call a function that takes an endpoint. */
 int ibvx_layout_callbacks(struct ibvx_layout **out, size_t bytes, ptrdiff_t extent_bytes,
 			  void (*pack)(void *arg, const void *base, size_t offset, void *to, size_t bytes),
-			  void (*unpack)(void *arg, void *base, size_t offset, const void *from, size_t bytes),
-			  void *arg);
+			  void (*unpack)(void *arg, void *base, size_t offset, const void *from, size_t bytes), void *arg);
 
 size_t ibvx_layout_bytes(const struct ibvx_layout *layout);
 ptrdiff_t ibvx_layout_extent(const struct ibvx_layout *layout);
@@ -279,10 +273,8 @@ int ibvx_probe(struct ibvx *ep, int source, int tag, int context, struct ibvx_st
 
 /* Matched probe (MPI 4.0, section 3.8.2): the message leaves the queue and belongs to
  * *message, which ibvx_mrecv() or ibvx_imrecv() must receive.  improbe: 1 or 0. */
-int ibvx_improbe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message,
-		 struct ibvx_status *status);
-int ibvx_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf,
-	       struct ibvx_status *status);
+int ibvx_improbe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message, struct ibvx_status *status);
+int ibvx_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, struct ibvx_status *status);
 int ibvx_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, ibvx_req *req);
 
 /* Frees memory that the library handed over (ibvx_status.body, the texts below). */

@@ -58,23 +58,13 @@ int ibvx_comm_create(struct ibvx_comm *comm, int count, const int ranks[], struc
  * (all its members do), then the others.  Collective over both groups; `local` is this rank's.  The two leaders exchange
  * messages with `tag` in `context` of the endpoint: leader is a rank of `local`, remote_leader (significant at the
  * leader) a rank of the endpoint.  *remote_size is the size of the other group. */
-int ibvx_comm_join(struct ibvx_comm *local, int leader, int remote_leader, int context, int tag, int first,
-		   struct ibvx_comm **out, int *remote_size);
+int ibvx_comm_join(struct ibvx_comm *local, int leader, int remote_leader, int context, int tag, int first, struct ibvx_comm **out,
+		   int *remote_size);
 /* Gives the communicator up; operations under way end as they would.  Exchanges no message.  NULL is allowed. */
 void ibvx_comm_free(struct ibvx_comm *comm);
 
 /* Types of reductions: values in the machine's order.  IBVX_BOOLEAN is a byte, 0 or not. */
-enum ibvx_type {
-	IBVX_INT8,
-	IBVX_UINT16,
-	IBVX_INT16,
-	IBVX_INT32,
-	IBVX_INT64,
-	IBVX_FLOAT,
-	IBVX_DOUBLE,
-	IBVX_BOOLEAN,
-	IBVX_TYPE_COUNT
-};
+enum ibvx_type { IBVX_INT8, IBVX_UINT16, IBVX_INT16, IBVX_INT32, IBVX_INT64, IBVX_FLOAT, IBVX_DOUBLE, IBVX_BOOLEAN, IBVX_TYPE_COUNT };
 
 /* Operations.  The logical ones exist for every integer type and IBVX_BOOLEAN, and give 0 or 1; the bitwise ones for
  * integers and IBVX_BOOLEAN; sum to max not for IBVX_BOOLEAN.  Integer overflow wraps around.  min and max of a NaN
@@ -159,7 +149,7 @@ struct ibvx_parts {
 struct ibvx_coll {
 	enum ibvx_coll_kind kind;
 	int root;
-	int uneven;           /* GATHER, SCATTER: not 0, on all members, if the root uses the v form */
+	int uneven; /* GATHER, SCATTER: not 0, on all members, if the root uses the v form */
 	struct ibvx_parts in, out;
 	const void *source;
 	void *target;

@@ -48,10 +48,8 @@ void ibvx_continuation_start(struct ibvx *ep, struct ibvx_continuation *c);
 
 /* Start a message; from within run().  1: it is complete, *done is filled in, run() will not get it; 0: it is under way;
  * or a negative errno with text, and nothing was started. */
-int ibvx_continuation_send(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_sbuf *buf, int dest, int tag,
-			   int context);
-int ibvx_continuation_recv(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_rbuf *buf, int source, int tag,
-			   int context);
+int ibvx_continuation_send(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_sbuf *buf, int dest, int tag, int context);
+int ibvx_continuation_recv(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_rbuf *buf, int source, int tag, int context);
 
 /* Until c is over: 0, or -ESHUTDOWN: the endpoint was aborted, and the library does not use c any more.  test: 1 or 0. */
 int ibvx_continuation_wait(struct ibvx *ep, struct ibvx_continuation *c);

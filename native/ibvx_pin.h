@@ -52,28 +52,25 @@ struct ibvx_want {
 };
 
 /* A blocking send; buf has lengths only, the body lies behind the head. */
-int ibvx_pin_send(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-		  bool sync);
+int ibvx_pin_send(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync);
 
 /* Is a zero-copy send of so many bytes worth while?  Not if an adapter or one cross-memory copy carries them: then send a
  * copy. */
 bool ibvx_pin_zero_copy(struct ibvx *ep, int dest, size_t bytes);
 
 /* A zero-copy send (pin->drop is set), as ibvx_pin_send().  *pin is the library's, also after an error. */
-int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-		    bool sync, ibvx_req *req);
+int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+		   ibvx_req *req);
 
 /* A send of a private copy: `copy` is from malloc(), holds all that buf names, and is the library's to free, also after
  * an error.  NULL: what buf names is only valid during the call, and is copied if the message cannot leave at once. */
-int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
-			 ibvx_req *req);
+int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync, ibvx_req *req);
 
 /* Receives.  pin == NULL: all stays in the bounce buffer, which status->body hands over (free it with ibvx_free()). */
 int ibvx_pin_recv(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_want *want, struct ibvx_status *status);
 int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req);
 /* The handle is gone, whatever is returned; so is the message. source, tag and context are the message's. */
-int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, const struct ibvx_want *want,
-		    struct ibvx_status *status);
+int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, const struct ibvx_want *want, struct ibvx_status *status);
 
 /* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base, pin provides the memory. */
 int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status);

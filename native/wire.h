@@ -22,22 +22,22 @@ enum wire_kind {
 	WIRE_RTS,         /* msg: payload = struct wire_long, then the transport's rma descriptors if WIRE_RMA, else the first bytes */
 	WIRE_CTS,         /* ctl: id = send, from = receive: stream it to me; payload = the transport's rma descriptors if WIRE_RMA */
 	WIRE_DATA,        /* ctl: id = receive, offset; payload */
-	WIRE_SEGMENT,     /* ctl: id = receive, offset, value = bytes: a segment of my pinned memory, leased to you; payload = the transport's lease descriptor */
-	WIRE_FIN,         /* ctl: id = send: received (or dropped); complete it */
-	WIRE_DONE,        /* ctl: id = receive: all of it was written into your memory */
-	WIRE_ACK,         /* ctl: id = synchronous eager send: it has matched */
-	WIRE_CREDIT,      /* ctl: value = bytes of credit, offset = how much of all is emergency credit */
-	WIRE_HINT,        /* ctl: id = size class, from = enum cost_method, value = interval: the faster method (core/cost.h) */
-	WIRE_STALLED,     /* ctl: I hold sends back; value = all credit that I have ever got */
-	WIRE_BYE,         /* ctl: the last packet of an orderly close */
+	WIRE_SEGMENT, /* ctl: id = receive, offset, value = bytes: a segment of my pinned memory, leased to you; payload = the transport's lease descriptor */
+	WIRE_FIN,     /* ctl: id = send: received (or dropped); complete it */
+	WIRE_DONE,    /* ctl: id = receive: all of it was written into your memory */
+	WIRE_ACK,     /* ctl: id = synchronous eager send: it has matched */
+	WIRE_CREDIT,  /* ctl: value = bytes of credit, offset = how much of all is emergency credit */
+	WIRE_HINT,    /* ctl: id = size class, from = enum cost_method, value = interval: the faster method (core/cost.h) */
+	WIRE_STALLED, /* ctl: I hold sends back; value = all credit that I have ever got */
+	WIRE_BYE,     /* ctl: the last packet of an orderly close */
 	WIRE_KIND_COUNT
 };
 
 enum wire_flag {
-	WIRE_SYNC = 1 << 0, /* EAGER*: answer with ACK when matched */
-	WIRE_RMA = 1 << 1,  /* RTS, CTS: descriptors follow, a get (RTS) or a put (CTS) is possible */
-	WIRE_LEASE = 1 << 2, /* RTS: the memory is pinnable by a thread that waits for this message; CTS: so is mine: lease segments */
-	WIRE_TIMED = 1 << 3, /* EAGER_FIRST, RTS: start_ns is set */
+	WIRE_SYNC = 1 << 0,     /* EAGER*: answer with ACK when matched */
+	WIRE_RMA = 1 << 1,      /* RTS, CTS: descriptors follow, a get (RTS) or a put (CTS) is possible */
+	WIRE_LEASE = 1 << 2,    /* RTS: the memory is pinnable by a thread that waits for this message; CTS: so is mine: lease segments */
+	WIRE_TIMED = 1 << 3,    /* EAGER_FIRST, RTS: start_ns is set */
 	WIRE_MEASURED = 1 << 7, /* the transport's own: the core neither sets nor sees it */
 };
 
@@ -56,7 +56,7 @@ struct wire_hdr {
 				uint32_t body_bytes; /* EAGER: how much of the payload is body */
 				uint32_t start_ns;   /* EAGER_FIRST, RTS: the sender's clock, modulo 2^32 */
 			};
-			uint32_t id;         /* the sender's request, for ACK, CTS, FIN */
+			uint32_t id; /* the sender's request, for ACK, CTS, FIN */
 		} msg;
 		struct wire_ctl {
 			uint32_t id;   /* the addressee's request */

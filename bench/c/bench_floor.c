@@ -36,9 +36,8 @@ struct slot {
 
 struct pipe_memory { /* one direction */
 	struct slot slots[RING_SLOTS];
-	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t
-		freed; /* pieces that the receiver has done with, returned late */
-	_Alignas(STAGE_LINE_BYTES) const void *address; /* cma: where the message is */
+	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t freed; /* pieces that the receiver has done with, returned late */
+	_Alignas(STAGE_LINE_BYTES) const void *address;    /* cma: where the message is */
 	_Atomic uint64_t offered, taken;
 };
 
@@ -128,8 +127,7 @@ static int cma_receive(struct pair *pair, char *to, size_t bytes)
 
 	await(&pipe->offered, ++pair->received);
 	memcpy(&there.iov_base, &pipe->address, sizeof(there.iov_base));
-	if (bytes &&
-	    process_vm_readv(pair->pids[1 - pair->layer.rank], &here, 1, &there, 1, 0) != (ssize_t)bytes) {
+	if (bytes && process_vm_readv(pair->pids[1 - pair->layer.rank], &here, 1, &there, 1, 0) != (ssize_t)bytes) {
 		fprintf(stderr, "bench_floor: process_vm_readv: %s\n", strerror(errno));
 		return 1;
 	}
@@ -191,10 +189,7 @@ static int broadcast(struct layer *layer, char *text, size_t bytes)
 static const struct floor {
 	const char *name;
 	layer_op *pingpong;
-} floors[] = {{"cacheline", line_pingpong},
-	      {"memcpy", copy_pingpong},
-	      {"ring", ring_pingpong},
-	      {"cma", cma_pingpong}};
+} floors[] = {{"cacheline", line_pingpong}, {"memcpy", copy_pingpong}, {"ring", ring_pingpong}, {"cma", cma_pingpong}};
 
 struct run {
 	const struct floor *floor;
@@ -253,9 +248,8 @@ static int usage(FILE *to)
 int main(int argc, char **argv)
 {
 	enum { OPT_ONLY = 512 };
-	static const struct option more[] = {{"only", required_argument, NULL, OPT_ONLY},
-					     {"help", no_argument, NULL, 'h'},
-					     {NULL, 0, NULL, 0}};
+	static const struct option more[] = {
+		{"only", required_argument, NULL, OPT_ONLY}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	const char *only = NULL;
 	struct options options, one;
 	int c, rc = 0, found = 0;

@@ -18,8 +18,7 @@ static int failed(const char *what)
 
 static int run(const struct ibvx_config *cfg, const struct options *options)
 {
-	struct ibvx_layer self = {
-		.layer = {.tool = "ibvx", .level = "c", .device = "ibvdev", .rank = cfg->rank}};
+	struct ibvx_layer self = {.layer = {.tool = "ibvx", .level = "c", .device = "ibvdev", .rank = cfg->rank}};
 	int rc;
 
 	if (ibvx_open(&self.ep, cfg) < 0)

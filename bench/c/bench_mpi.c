@@ -69,8 +69,7 @@ int main(int argc, char **argv)
 	mpi_layer_init(&layer);
 	if (layer.size < 2 || given < wanted) {
 		fprintf(stderr, "bench_mpi: %s\n",
-			given < wanted ? "this MPI does not offer MPI_THREAD_MULTIPLE"
-				       : "the job has one rank; this needs two or more");
+			given < wanted ? "this MPI does not offer MPI_THREAD_MULTIPLE" : "the job has one rank; this needs two or more");
 		rc = 1;
 	} else {
 		rc = harness_run(&layer, &options);

@@ -149,8 +149,7 @@ static int measure_size(struct side *side, int index, double *values)
 
 	for (int computing = 0; computing < 2; computing++) {
 		for (int i = -1; i < side->plan->samples; i++) { /* one for warming up */
-			double took = side->rank == 0 ? send_one(side, bytes)
-						      : receive_one(side, bytes, computing ? side->work : 0);
+			double took = side->rank == 0 ? send_one(side, bytes) : receive_one(side, bytes, computing ? side->work : 0);
 
 			if (took < 0)
 				return 1;
@@ -178,8 +177,7 @@ static double processor_s(void)
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
-	return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-	       (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+	return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) + (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 }
 
 static int measure_idle(struct side *side)
@@ -218,8 +216,7 @@ static int run_rank(int rank, void *arg)
 	struct run *run = arg;
 	const struct plan *plan = run->plan;
 	const char *settings[] = {run->setting, NULL};
-	struct ibvx_config cfg = {
-		.rank = rank, .peers = run->peers, .size = 2, .settings = settings, .settings_origin = "bench_overlap"};
+	struct ibvx_config cfg = {.rank = rank, .peers = run->peers, .size = 2, .settings = settings, .settings_origin = "bench_overlap"};
 	struct side side = {.rank = rank, .plan = plan, .outcome = run->outcome};
 	double values[MAX_SAMPLES];
 	size_t largest = 1;
@@ -260,16 +257,15 @@ static void print(const char *setting, const struct plan *plan, const struct out
 	for (int i = 0; i < plan->size_count; i++) {
 		const double *us = outcome->us[i];
 
-		printf("%-18s %10zu %12.1f %12.1f %12.1f %12.1f\n", setting, plan->sizes[i], us[ALONE], us[BEHIND],
-		       us[COMPUTE], us[BOTH]);
+		printf("%-18s %10zu %12.1f %12.1f %12.1f %12.1f\n", setting, plan->sizes[i], us[ALONE], us[BEHIND], us[COMPUTE], us[BOTH]);
 		for (int f = 0; f < FIGURES && json; f++)
 			fprintf(json,
 				"{\"tool\": \"ibvx\", \"level\": \"c\", \"device\": \"ibvdev %s\", \"op\": \"overlap_%s\", "
 				"\"bytes\": %zu, \"state\": \"any\", \"median_us\": %.2f, \"samples\": %d}\n",
 				setting, names[f], plan->sizes[i], us[f], plan->samples);
 	}
-	printf("%-18s idle for %.1f s: processor time in a receive %.4f s, outside of the library %.4f s\n", setting,
-	       plan->idle_s, outcome->idle_recv_s, outcome->idle_outside_s);
+	printf("%-18s idle for %.1f s: processor time in a receive %.4f s, outside of the library %.4f s\n", setting, plan->idle_s,
+	       outcome->idle_recv_s, outcome->idle_outside_s);
 	if (json)
 		fprintf(json,
 			"{\"tool\": \"ibvx\", \"level\": \"c\", \"device\": \"ibvdev %s\", \"op\": \"idle\", \"idle_s\": %.2f, "
@@ -280,8 +276,7 @@ static void print(const char *setting, const struct plan *plan, const struct out
 static int compare_settings(const struct plan *plan)
 {
 	static const char *const settings[] = {"progress_thread=0", "progress_thread=1"};
-	struct outcome *outcome =
-		mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct outcome *outcome = mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	FILE *json = plan->json ? fopen(plan->json, "ae") : NULL;
 	int rc = outcome == MAP_FAILED || (plan->json && !json);
 
@@ -328,13 +323,16 @@ static int parse_sizes(struct plan *plan, char *list)
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"sizes", required_argument, NULL, 's'},  {"samples", required_argument, NULL, 'n'},
-		{"compute-ms", required_argument, NULL, 'c'}, {"idle-s", required_argument, NULL, 'i'},
-		{"pin", no_argument, NULL, 'p'},          {"json", required_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+		{"sizes", required_argument, NULL, 's'},
+		{"samples", required_argument, NULL, 'n'},
+		{"compute-ms", required_argument, NULL, 'c'},
+		{"idle-s", required_argument, NULL, 'i'},
+		{"pin", no_argument, NULL, 'p'},
+		{"json", required_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
-	struct plan plan = {
-		.sizes = {65536, 1048576, 16777216}, .size_count = 3, .samples = 15, .compute_ms = 20, .idle_s = 10};
+	struct plan plan = {.sizes = {65536, 1048576, 16777216}, .size_count = 3, .samples = 15, .compute_ms = 20, .idle_s = 10};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "s:n:c:i:pj:h", longs, NULL)) != -1) {

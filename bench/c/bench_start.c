@@ -57,8 +57,7 @@ static const char **start_peers(const struct start *s, int rank)
 	for (int r = 0; peers && text && r < s->ranks; r++) {
 		int node = (int)((int64_t)(r ? r : rank) * s->nodes / s->ranks);
 
-		snprintf(text[r], sizeof(text[r]), "127.%d.%d.%d:%d", r ? 2 : 1, node / 250, 1 + node % 250,
-			 s->port);
+		snprintf(text[r], sizeof(text[r]), "127.%d.%d.%d:%d", r ? 2 : 1, node / 250, 1 + node % 250, s->port);
 		peers[r] = text[r];
 	}
 	return text ? peers : NULL;
@@ -137,8 +136,7 @@ static int start_fork(struct start *s, const char *conf, int ranks, int bootstra
 		close(gate[1]);
 		if (read(gate[0], &byte, 1) < 0) /* the end of the pipe is the signal */
 			_exit(1);
-		_exit(bootstrap_only ? start_bootstrap(s, conf, r, &s->done_ns[r])
-				     : start_endpoint(conf, r, &s->done_ns[r]));
+		_exit(bootstrap_only ? start_bootstrap(s, conf, r, &s->done_ns[r]) : start_endpoint(conf, r, &s->done_ns[r]));
 	}
 	usleep(1000 * (useconds_t)(200 + ranks / 2)); /* until all have come to the gate */
 	s->began_ns = clock_now_ns();
@@ -167,9 +165,8 @@ static int start_round(int ranks, int bootstrap_only, int nodes, int port)
 	ended = clock_now_ns();
 	for (int r = 0; r < ranks; r++)
 		last = s->done_ns[r] > last ? s->done_ns[r] : last;
-	printf("%s %d ranks: started %.1f ms, ended %.1f ms%s\n", bootstrap_only ? "bootstrap" : "ibvx",
-	       ranks, (double)(last - s->began_ns) / 1e6, (double)(ended - s->began_ns) / 1e6,
-	       failed ? " (failed)" : "");
+	printf("%s %d ranks: started %.1f ms, ended %.1f ms%s\n", bootstrap_only ? "bootstrap" : "ibvx", ranks,
+	       (double)(last - s->began_ns) / 1e6, (double)(ended - s->began_ns) / 1e6, failed ? " (failed)" : "");
 	fflush(stdout);
 	close(gate[0]);
 	unlink(conf);

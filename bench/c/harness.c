@@ -98,8 +98,7 @@ static double timed(struct run *run, const struct stage_command *command)
 		stage_await_done(&run->stage);
 	took = stage_now_ns() - start;
 	if (command->op == STAGE_IDLE)
-		return (double)stage_take_sum(&run->stage) / (run->layer->size - 1) / ((double)took / 1e9) /
-		       1e3;
+		return (double)stage_take_sum(&run->stage) / (run->layer->size - 1) / ((double)took / 1e9) / 1e3;
 	if (command->op == STAGE_MEMORY)
 		return (double)stage_take_sum(&run->stage) / run->layer->size;
 	if (command->op == STAGE_EXPOSED)
@@ -163,8 +162,8 @@ static bool agree(const struct options *options, double before, double after)
 {
 	if (options->keep_all)
 		return true;
-	return (before < options->near_below_ns) == (after < options->near_below_ns) &&
-	       before < AGREE * after && after < AGREE * before && before < options->busy_above_ns;
+	return (before < options->near_below_ns) == (after < options->near_below_ns) && before < AGREE * after && after < AGREE * before &&
+	       before < options->busy_above_ns;
 }
 
 /* The probe before a sample: of the state that is sought, or negative when it does not come in time. */
@@ -177,8 +176,7 @@ static double seek(struct run *run, enum stage_op op, int64_t deadline)
 		distance = probe(run, op);
 		if (options->seek == SEEK_ANY || op_kinds[op].unprobed || options->keep_all)
 			return distance;
-		if (distance < options->busy_above_ns &&
-		    (distance < options->near_below_ns) == (options->seek == SEEK_NEAR))
+		if (distance < options->busy_above_ns && (distance < options->near_below_ns) == (options->seek == SEEK_NEAR))
 			return distance;
 		if (stage_now_ns() > deadline)
 			return -1;
@@ -193,8 +191,7 @@ static int take_samples(struct run *run, const struct stage_command *command, st
 	int wanted = op_kinds[command->op].unprobed ? 1 : options->samples;
 	int64_t start = stage_now_ns();
 
-	for (int tries = 0; series->count < wanted && tries < wanted * TRIES_PER_SAMPLE &&
-			    stage_now_ns() - start < SAMPLES_LIMIT_NS;
+	for (int tries = 0; series->count < wanted && tries < wanted * TRIES_PER_SAMPLE && stage_now_ns() - start < SAMPLES_LIMIT_NS;
 	     tries++) {
 		double before = seek(run, command->op, start + SEEK_LIMIT_NS), value, after;
 
@@ -208,10 +205,8 @@ static int take_samples(struct run *run, const struct stage_command *command, st
 			series->discarded++;
 			continue;
 		}
-		run->samples[series->count++] =
-			(struct sample){.value = value,
-					.probe_ns = (before + after) / 2,
-					.near = (before + after) / 2 < options->near_below_ns};
+		run->samples[series->count++] = (struct sample){
+			.value = value, .probe_ns = (before + after) / 2, .near = (before + after) / 2 < options->near_below_ns};
 	}
 	return 0;
 }

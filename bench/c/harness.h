@@ -33,8 +33,7 @@ struct layer {
 	layer_op *ops[STAGE_OPS];
 	/* What rank 0 gives arrives at all others; once, before anything else. */
 	int (*broadcast)(struct layer *layer, char *text, size_t bytes);
-	char *out,
-		*in; /* message buffers, blocks of all ranks or a whole window of messages; set by the harness */
+	char *out, *in; /* message buffers, blocks of all ranks or a whole window of messages; set by the harness */
 };
 
 /* Messages of a window lie in memory of their own, each from a cache line on: in one buffer their pieces, which take turns, would

@@ -151,8 +151,7 @@ static int posted(struct layer *layer, const struct stage_command *command)
 	if (command->phase == STAGE_SETUP) {
 		self->extra = calloc((size_t)count + 1, sizeof(*self->extra));
 		for (int i = 0; self->extra && i < count; i++) {
-			if (ibvx_irecv(self->ep, &nothing, other, EXTRA_TAG + i, CONTEXT, &self->extra[i]) <
-			    0)
+			if (ibvx_irecv(self->ep, &nothing, other, EXTRA_TAG + i, CONTEXT, &self->extra[i]) < 0)
 				return failed("irecv");
 		}
 		return !self->extra;
@@ -205,8 +204,7 @@ static int thread_pingpong(int thread, void *arg)
 	struct thread_job *job = arg;
 	size_t bytes = job->command->bytes;
 	char *memory = calloc(2, bytes + 1);
-	int rc = !memory || pingpong_on(job->layer, bytes, job->command->iterations, THREAD_TAG + thread,
-					memory, memory + bytes + 1);
+	int rc = !memory || pingpong_on(job->layer, bytes, job->command->iterations, THREAD_TAG + thread, memory, memory + bytes + 1);
 
 	free(memory);
 	return rc;
@@ -235,17 +233,13 @@ static int barrier(struct layer *layer, const struct stage_command *command)
 
 static int bcast(struct layer *layer, const struct stage_command *command)
 {
-	return collective(layer, command,
-			  (struct ibvx_coll){.kind = IBVX_BCAST, .in = {.base = layer->out, .bytes = command->bytes}});
+	return collective(layer, command, (struct ibvx_coll){.kind = IBVX_BCAST, .in = {.base = layer->out, .bytes = command->bytes}});
 }
 
 static struct ibvx_coll reduction(const struct layer *layer, const struct stage_command *command, enum ibvx_coll_kind kind)
 {
-	return (struct ibvx_coll){.kind = kind,
-				  .source = layer->out,
-				  .target = layer->in,
-				  .count = command->bytes / sizeof(double),
-				  .type = IBVX_DOUBLE};
+	return (struct ibvx_coll){
+		.kind = kind, .source = layer->out, .target = layer->in, .count = command->bytes / sizeof(double), .type = IBVX_DOUBLE};
 }
 
 static int reduce(struct layer *layer, const struct stage_command *command)

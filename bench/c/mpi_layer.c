@@ -161,8 +161,7 @@ static int thread_pingpong(int thread, void *arg)
 
 	if (!memory)
 		return 1;
-	pingpong_on(job->layer, bytes, job->command->iterations, THREAD_TAG + thread, memory,
-		    memory + bytes + 1);
+	pingpong_on(job->layer, bytes, job->command->iterations, THREAD_TAG + thread, memory, memory + bytes + 1);
 	free(memory);
 	return 0;
 }

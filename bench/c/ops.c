@@ -15,60 +15,21 @@ const struct op_kind op_kinds[STAGE_OPS] = {
 	[STAGE_BANDWIDTH] = {.name = "bandwidth", .unit = "us", .windowed = true},
 	[STAGE_BIBANDWIDTH] = {.name = "bibandwidth", .unit = "us", .messages = 2, .windowed = true},
 	[STAGE_RATE] = {.name = "rate", .sizes = "8", .params = "64", .unit = "us", .windowed = true},
-	[STAGE_POSTED] = {.name = "posted",
-			  .sizes = "8",
-			  .params = "1/100/10000",
-			  .prepared = true,
-			  .unit = "us",
-			  .messages = 2},
-	[STAGE_UNEXPECTED] = {.name = "unexpected",
-			      .sizes = "8",
-			      .params = "1/100/10000",
-			      .prepared = true,
-			      .unit = "us",
-			      .messages = 2},
+	[STAGE_POSTED] = {.name = "posted", .sizes = "8", .params = "1/100/10000", .prepared = true, .unit = "us", .messages = 2},
+	[STAGE_UNEXPECTED] = {.name = "unexpected", .sizes = "8", .params = "1/100/10000", .prepared = true, .unit = "us", .messages = 2},
 	[STAGE_THREADS] = {.name = "threads", .sizes = "8", .params = "1/2/4", .unit = "us", .messages = 2},
 	[STAGE_EXCHANGE] = {.name = "exchange", .sizes = "64k/1m", .params = "1", .unit = "us"},
 	[STAGE_EXPOSED] = {.name = "exposed", .sizes = "64k/1m", .params = "1", .unit = "us"},
-	[STAGE_PAIRS] = {.name = "pairs",
-			 .sizes = "8",
-			 .params = "64",
-			 .of_all = true,
-			 .unit = "us",
-			 .windowed = true},
-	[STAGE_BARRIER] = {.name = "barrier",
-			   .sizes = "0",
-			   .params = "1",
-			   .empty_too = true,
-			   .of_all = true,
-			   .unit = "us"},
+	[STAGE_PAIRS] = {.name = "pairs", .sizes = "8", .params = "64", .of_all = true, .unit = "us", .windowed = true},
+	[STAGE_BARRIER] = {.name = "barrier", .sizes = "0", .params = "1", .empty_too = true, .of_all = true, .unit = "us"},
 	[STAGE_BCAST] = {.name = "bcast", .sizes = "1k/1m", .params = "1", .of_all = true, .unit = "us"},
 	[STAGE_REDUCE] = {.name = "reduce", .sizes = "1k/1m", .params = "1", .of_all = true, .unit = "us"},
-	[STAGE_ALLREDUCE] =
-		{.name = "allreduce", .sizes = "8/1k/1m", .params = "1", .of_all = true, .unit = "us"},
-	[STAGE_ALLGATHER] =
-		{.name = "allgather", .sizes = "1k/1m", .params = "1", .of_all = true, .unit = "us"},
-	[STAGE_ALLTOALL] =
-		{.name = "alltoall", .sizes = "1k/1m", .params = "1", .of_all = true, .unit = "us"},
-	[STAGE_STEP] = {.name = "step",
-			.sizes = "0",
-			.params = "200",
-			.empty_too = true,
-			.of_all = true,
-			.unit = "us"},
-	[STAGE_IDLE] = {.name = "idle",
-			.sizes = "0",
-			.params = "500",
-			.empty_too = true,
-			.of_all = true,
-			.unit = "us",
-			.unprobed = true},
-	[STAGE_MEMORY] = {.name = "memory",
-			  .sizes = "8",
-			  .params = "1",
-			  .of_all = true,
-			  .unit = "KB",
-			  .unprobed = true},
+	[STAGE_ALLREDUCE] = {.name = "allreduce", .sizes = "8/1k/1m", .params = "1", .of_all = true, .unit = "us"},
+	[STAGE_ALLGATHER] = {.name = "allgather", .sizes = "1k/1m", .params = "1", .of_all = true, .unit = "us"},
+	[STAGE_ALLTOALL] = {.name = "alltoall", .sizes = "1k/1m", .params = "1", .of_all = true, .unit = "us"},
+	[STAGE_STEP] = {.name = "step", .sizes = "0", .params = "200", .empty_too = true, .of_all = true, .unit = "us"},
+	[STAGE_IDLE] = {.name = "idle", .sizes = "0", .params = "500", .empty_too = true, .of_all = true, .unit = "us", .unprobed = true},
+	[STAGE_MEMORY] = {.name = "memory", .sizes = "8", .params = "1", .of_all = true, .unit = "KB", .unprobed = true},
 };
 
 int64_t ops_number(const char *text, char **end, int64_t min, int64_t max)
@@ -114,17 +75,14 @@ int ops_parse_sizes(const char *list, const char *end, char separator, size_t si
 static int parse_params(const char *list, const char *end, struct op_plan *plan)
 {
 	enum stage_op op = plan->op;
-	int64_t max = op == STAGE_THREADS     ? OPS_MAX_THREADS
-		      : op_kinds[op].windowed ? OPS_MAX_WINDOW
-					      : MAX_PARAM;
+	int64_t max = op == STAGE_THREADS ? OPS_MAX_THREADS : op_kinds[op].windowed ? OPS_MAX_WINDOW : MAX_PARAM;
 
 	plan->param_count = 0;
 	for (const char *at = list;; at++) {
 		char *stop;
 		int64_t value = ops_number(at, &stop, 1, max);
 
-		if (value < 0 || stop > end || plan->param_count == OPS_MAX_PARAMS ||
-		    (stop < end && *stop != '/')) {
+		if (value < 0 || stop > end || plan->param_count == OPS_MAX_PARAMS || (stop < end && *stop != '/')) {
 			fprintf(stderr,
 				"bench: %s takes at most %d parameters from 1 to %lld, such as 1/100; not "
 				"\"%.*s\"\n",
@@ -140,15 +98,13 @@ static int parse_params(const char *list, const char *end, struct op_plan *plan)
 
 static int parse_one(const char *word, const char *end, struct op_plan *plan)
 {
-	const char *sizes = memchr(word, '=', (size_t)(end - word)),
-		   *params = memchr(word, '@', (size_t)(end - word));
+	const char *sizes = memchr(word, '=', (size_t)(end - word)), *params = memchr(word, '@', (size_t)(end - word));
 	const char *name_end = sizes ? sizes : params ? params : end;
 	const struct op_kind *kind;
 
 	*plan = (struct op_plan){.own_sizes = sizes != NULL};
-	while (plan->op < STAGE_OPS &&
-	       (strlen(op_kinds[plan->op].name) != (size_t)(name_end - word) ||
-		memcmp(op_kinds[plan->op].name, word, (size_t)(name_end - word)) != 0))
+	while (plan->op < STAGE_OPS && (strlen(op_kinds[plan->op].name) != (size_t)(name_end - word) ||
+					memcmp(op_kinds[plan->op].name, word, (size_t)(name_end - word)) != 0))
 		plan->op++;
 	if (plan->op == STAGE_OPS) {
 		fprintf(stderr, "bench: --op: there is no \"%.*s\"; there are", (int)(name_end - word), word);
@@ -160,11 +116,9 @@ static int parse_one(const char *word, const char *end, struct op_plan *plan)
 	kind = &op_kinds[plan->op];
 	if (!sizes && kind->sizes) {
 		plan->own_sizes = true;
-		plan->size_count =
-			ops_parse_sizes(kind->sizes, kind->sizes + strlen(kind->sizes), '/', plan->sizes);
+		plan->size_count = ops_parse_sizes(kind->sizes, kind->sizes + strlen(kind->sizes), '/', plan->sizes);
 	} else if (sizes) {
-		plan->size_count =
-			ops_parse_sizes(sizes + 1, params && params > sizes ? params : end, '/', plan->sizes);
+		plan->size_count = ops_parse_sizes(sizes + 1, params && params > sizes ? params : end, '/', plan->sizes);
 	}
 	if (plan->size_count < 0)
 		return -1;
@@ -210,6 +164,5 @@ double ops_units(const struct stage_command *command, int ranks)
 {
 	const struct op_kind *kind = &op_kinds[command->op];
 
-	return (kind->messages ? kind->messages : 1) * (kind->windowed ? command->param : 1) *
-	       (command->op == STAGE_PAIRS ? ranks / 2 : 1);
+	return (kind->messages ? kind->messages : 1) * (kind->windowed ? command->param : 1) * (command->op == STAGE_PAIRS ? ranks / 2 : 1);
 }

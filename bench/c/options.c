@@ -6,29 +6,28 @@
 
 enum { OPT_PROBE_MS = 256, OPT_NEAR_BELOW, OPT_BUSY_ABOVE, OPT_NO_PROBE, OPT_SEEK };
 
-const char harness_usage[] =
-	"  -s, --sizes LIST       bytes, such as 0,8,1k,64k,1m (default 0 to 16m)\n"
-	"  -o, --op LIST          operations, with sizes after = and parameters after @, such as\n"
-	"                         latency,bandwidth=8/64k@16/64,barrier (default: latency): latency "
-	"bandwidth\n"
-	"                         bibandwidth rate posted unexpected threads exchange exposed pairs barrier "
-	"bcast reduce\n"
-	"                         allreduce allgather alltoall step idle memory\n"
-	"  -w, --warmup N         iterations before the first sample, up to 4 KB; fewer for larger messages "
-	"and for\n"
-	"                         operations of all ranks (default 20000)\n"
-	"  -n, --samples N        samples for each size (default 9)\n"
-	"  -m, --sample-ms N      length of a sample (default 20)\n"
-	"  -W, --window N         messages under way in the bandwidth tests (default 16)\n"
-	"  -j, --json FILE        append one JSON object for each line of the table\n"
-	"  -q, --quiet            no table\n"
-	"      --probe-ms N       length of the cache-line probe around each sample (default 5)\n"
-	"      --near-below NS    a probe below this is \"near\" (default 130)\n"
-	"      --busy-above NS    a probe above this drops its sample: others use the processors (default "
-	"600)\n"
-	"      --no-probe         take every sample, in state \"any\"\n"
-	"      --seek STATE       near or far: try for some time to get samples of this state, take no "
-	"others\n";
+const char harness_usage[] = "  -s, --sizes LIST       bytes, such as 0,8,1k,64k,1m (default 0 to 16m)\n"
+			     "  -o, --op LIST          operations, with sizes after = and parameters after @, such as\n"
+			     "                         latency,bandwidth=8/64k@16/64,barrier (default: latency): latency "
+			     "bandwidth\n"
+			     "                         bibandwidth rate posted unexpected threads exchange exposed pairs barrier "
+			     "bcast reduce\n"
+			     "                         allreduce allgather alltoall step idle memory\n"
+			     "  -w, --warmup N         iterations before the first sample, up to 4 KB; fewer for larger messages "
+			     "and for\n"
+			     "                         operations of all ranks (default 20000)\n"
+			     "  -n, --samples N        samples for each size (default 9)\n"
+			     "  -m, --sample-ms N      length of a sample (default 20)\n"
+			     "  -W, --window N         messages under way in the bandwidth tests (default 16)\n"
+			     "  -j, --json FILE        append one JSON object for each line of the table\n"
+			     "  -q, --quiet            no table\n"
+			     "      --probe-ms N       length of the cache-line probe around each sample (default 5)\n"
+			     "      --near-below NS    a probe below this is \"near\" (default 130)\n"
+			     "      --busy-above NS    a probe above this drops its sample: others use the processors (default "
+			     "600)\n"
+			     "      --no-probe         take every sample, in state \"any\"\n"
+			     "      --seek STATE       near or far: try for some time to get samples of this state, take no "
+			     "others\n";
 
 static const struct option own_options[] = {
 	{"sizes", required_argument, NULL, 's'},
@@ -61,8 +60,7 @@ const struct option *harness_join(const struct option *more)
 
 void harness_defaults(struct options *options)
 {
-	static const size_t sizes[] = {0,     1,     8,      64,     256,     1024,    4096,
-				       16384, 65536, 131072, 262144, 1 << 20, 4 << 20, 16 << 20};
+	static const size_t sizes[] = {0, 1, 8, 64, 256, 1024, 4096, 16384, 65536, 131072, 262144, 1 << 20, 4 << 20, 16 << 20};
 
 	*options = (struct options){
 		.size_count = sizeof(sizes) / sizeof(sizes[0]),
@@ -93,8 +91,7 @@ static int64_t whole_number(const char *text, int64_t min, int64_t max)
 	int64_t value = ops_number(text, &end, min, max);
 
 	if (value < 0 || *end) {
-		fprintf(stderr, "bench: \"%s\" is not a number from %lld to %lld\n", text, (long long)min,
-			(long long)max);
+		fprintf(stderr, "bench: \"%s\" is not a number from %lld to %lld\n", text, (long long)min, (long long)max);
 		return -1;
 	}
 	return value;
@@ -105,10 +102,7 @@ int harness_option(struct options *options, int c, const char *value)
 	int64_t n = 0;
 
 	switch (c) {
-	case 's':
-		options->size_count =
-			(int)(n = ops_parse_sizes(value, value + strlen(value), ',', options->sizes));
-		break;
+	case 's': options->size_count = (int)(n = ops_parse_sizes(value, value + strlen(value), ',', options->sizes)); break;
 	case 'o': options->plan_count = (int)(n = ops_parse(value, options->plans)); break;
 	case 'w': options->warmup = n = whole_number(value, 0, 1 << 30); break;
 	case 'n': options->samples = (int)(n = whole_number(value, 1, 100000)); break;
@@ -133,9 +127,7 @@ int harness_option(struct options *options, int c, const char *value)
 		break;
 	case OPT_NO_PROBE: options->keep_all = true; break;
 	case OPT_SEEK:
-		options->seek = !strcmp(value, "near")  ? SEEK_NEAR
-				: !strcmp(value, "far") ? SEEK_FAR
-							: SEEK_ANY;
+		options->seek = !strcmp(value, "near") ? SEEK_NEAR : !strcmp(value, "far") ? SEEK_FAR : SEEK_ANY;
 		n = options->seek ? 0 : -1;
 		break;
 	default: return -1;

@@ -19,9 +19,8 @@ int report_open(const struct layer *layer, const struct options *options, const 
 	else if (cpu[0] == cpu[1])
 		fprintf(stderr, "bench: %s: both ranks are on processor %d\n", layer->tool, cpu[0]);
 	if (!options->quiet && !options->no_heading)
-		printf("%-10s %-6s %-10s %-11s %10s %6s %-5s %12s %12s %12s %4s %7s %8s\n", "tool", "level",
-		       "device", "op", "bytes", "param", "state", "median", "min", "max", "unit", "samples",
-		       "probe ns");
+		printf("%-10s %-6s %-10s %-11s %10s %6s %-5s %12s %12s %12s %4s %7s %8s\n", "tool", "level", "device", "op", "bytes",
+		       "param", "state", "median", "min", "max", "unit", "samples", "probe ns");
 	fflush(stdout);
 	return 0;
 }
@@ -35,12 +34,10 @@ static int by_value(const void *a, const void *b)
 
 static double median(const struct sample *sorted, int count)
 {
-	return count % 2 ? sorted[count / 2].value
-			 : (sorted[count / 2 - 1].value + sorted[count / 2].value) / 2;
+	return count % 2 ? sorted[count / 2].value : (sorted[count / 2 - 1].value + sorted[count / 2].value) / 2;
 }
 
-static void write_json(const struct layer *layer, const struct series *series, const char *state,
-		       double probe_ns)
+static void write_json(const struct layer *layer, const struct series *series, const char *state, double probe_ns)
 {
 	const struct sample *samples = series->samples;
 
@@ -51,16 +48,14 @@ static void write_json(const struct layer *layer, const struct series *series, c
 		"\"param\": %d, "
 		"\"ranks\": %d, \"state\": \"%s\", \"unit\": \"%s\", \"median\": %.4f, \"samples\": %d, "
 		"\"probe_ns\": %.0f, \"discarded\": %d, \"values\": [",
-		layer->tool, layer->level, layer->device, op_kinds[series->op].name, series->bytes,
-		series->param, layer->size, state, op_kinds[series->op].unit, median(samples, series->count),
-		series->count, probe_ns, series->discarded);
+		layer->tool, layer->level, layer->device, op_kinds[series->op].name, series->bytes, series->param, layer->size, state,
+		op_kinds[series->op].unit, median(samples, series->count), series->count, probe_ns, series->discarded);
 	for (int i = 0; i < series->count; i++)
 		fprintf(json, "%s%.4f", i ? ", " : "", samples[i].value);
 	fprintf(json, "]}\n");
 }
 
-static void report_state(const struct layer *layer, const struct options *options,
-			 const struct series *series, const char *state)
+static void report_state(const struct layer *layer, const struct options *options, const struct series *series, const char *state)
 {
 	struct sample *samples = series->samples;
 	double probe_ns = 0;
@@ -71,10 +66,9 @@ static void report_state(const struct layer *layer, const struct options *option
 	write_json(layer, series, state, probe_ns);
 	if (options->quiet)
 		return;
-	printf("%-10s %-6s %-10s %-11s %10zu %6d %-5s %12.3f %12.3f %12.3f %4s %7d %8.0f\n", layer->tool,
-	       layer->level, layer->device, op_kinds[series->op].name, series->bytes, series->param, state,
-	       median(samples, series->count), samples[0].value, samples[series->count - 1].value,
-	       op_kinds[series->op].unit, series->count, probe_ns);
+	printf("%-10s %-6s %-10s %-11s %10zu %6d %-5s %12.3f %12.3f %12.3f %4s %7d %8.0f\n", layer->tool, layer->level, layer->device,
+	       op_kinds[series->op].name, series->bytes, series->param, state, median(samples, series->count), samples[0].value,
+	       samples[series->count - 1].value, op_kinds[series->op].unit, series->count, probe_ns);
 	fflush(stdout);
 }
 
@@ -101,8 +95,8 @@ void report_series(const struct layer *layer, const struct options *options, con
 		}
 	}
 	if (!series->count && options->seek == SEEK_ANY)
-		fprintf(stderr, "bench: %s: %s of %zu bytes: no sample between two equal probes\n",
-			layer->tool, op_kinds[series->op].name, series->bytes);
+		fprintf(stderr, "bench: %s: %s of %zu bytes: no sample between two equal probes\n", layer->tool, op_kinds[series->op].name,
+			series->bytes);
 	free(sorted);
 }
 

@@ -70,8 +70,7 @@ int stage_attach(struct stage *stage, int rank, int size, const char *path)
 
 	*stage = (struct stage){.rank = rank, .size = size};
 	if (fd < 0) {
-		fprintf(stderr, "bench: cannot open the stage %s: %s (all ranks must run on one machine)\n",
-			path, strerror(errno));
+		fprintf(stderr, "bench: cannot open the stage %s: %s (all ranks must run on one machine)\n", path, strerror(errno));
 		return -1;
 	}
 	rc = map(stage, fd);
@@ -152,8 +151,7 @@ static uint64_t catch_ball(struct stage_board *board, uint64_t expected)
 	uint64_t ball;
 	int spins = 0;
 
-	while ((ball = atomic_load_explicit(&board->ball, memory_order_acquire)) != expected &&
-	       ball != BALL_OVER) {
+	while ((ball = atomic_load_explicit(&board->ball, memory_order_acquire)) != expected && ball != BALL_OVER) {
 		if (++spins > SPINS_BEFORE_YIELD)
 			sched_yield();
 	}

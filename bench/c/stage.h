@@ -64,8 +64,7 @@ struct stage_board {
 	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t ball; /* odd: thrown by rank 0, even: by rank 1 */
 	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t turn; /* raised by rank 0 when command is written */
 	struct stage_command command;
-	_Alignas(
-		STAGE_LINE_BYTES) _Atomic uint64_t done; /* commands carried out, of all followers together */
+	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t done;    /* commands carried out, of all followers together */
 	_Alignas(STAGE_LINE_BYTES) _Atomic uint64_t arrived; /* at stage_gather(), of all ranks together */
 	_Alignas(STAGE_LINE_BYTES) int cpu[2];               /* where ranks 0 and 1 are pinned, -1: nowhere */
 	_Atomic int64_t sum;                                 /* of what the ranks report */

@@ -44,8 +44,7 @@ int64_t work_processor_ns(void)
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
-	return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000000 +
-	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1000;
+	return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000000 + (use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1000;
 }
 
 int64_t work_memory_kb(void)
@@ -87,8 +86,7 @@ int work_threads(int count, int (*body)(int thread, void *arg), void *arg)
 		threads[started] = (struct thread){.number = started, .body = body, .arg = arg};
 		rc = pthread_create(&threads[started].id, NULL, run_thread, &threads[started]);
 		if (rc) {
-			fprintf(stderr, "bench: starting thread %d of %d: %s\n", started + 1, count,
-				strerror(rc));
+			fprintf(stderr, "bench: starting thread %d of %d: %s\n", started + 1, count, strerror(rc));
 			return 1; /* the others wait for it and are ended with the process */
 		}
 	}

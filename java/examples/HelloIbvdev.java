@@ -20,8 +20,8 @@ public final class HelloIbvdev {
 		MPI.Init(args);
 		int rank = MPI.COMM_WORLD.Rank();
 		int size = MPI.COMM_WORLD.Size();
-		System.out.println("rank " + rank + " of " + size + " on device " + device + ", host "
-				+ InetAddress.getLocalHost().getHostName() + ", process " + ProcessHandle.current().pid());
+		System.out.println("rank " + rank + " of " + size + " on device " + device + ", host " + InetAddress.getLocalHost().getHostName() + ", process "
+				+ ProcessHandle.current().pid());
 		int[] passed = new int[size + 1];
 		int next = (rank + 1) % size;
 		if (size == 1) {

@@ -24,8 +24,7 @@ final class Attached {
 	private static long used;
 	private static final Queue<Sent> UNDER_WAY = new ArrayDeque<>();
 
-	private Attached() {
-	}
+	private Attached() {}
 
 	static synchronized void attach(Object attached, long bytes) {
 		if (buffer != null)
@@ -64,8 +63,9 @@ final class Attached {
 		long bytes = (long) count * type.size * type.unitBytes() + MPI.BSEND_OVERHEAD;
 		reap();
 		if (used + bytes > capacity)
-			throw Errors.of(operation + ": the message needs " + bytes + " bytes, " + (buffer == null ? "no buffer is attached"
-				: "the attached buffer has " + (capacity - used) + " of " + capacity + " left") + ": attach a longer one with MPI.Buffer_attach");
+			throw Errors.of(operation + ": the message needs " + bytes + " bytes, "
+					+ (buffer == null ? "no buffer is attached" : "the attached buffer has " + (capacity - used) + " of " + capacity + " left")
+					+ ": attach a longer one with MPI.Buffer_attach");
 		Object from = type.elementsOf(operation, buf, count);
 		type.checkRange(operation, from, offset, count);
 		Request request = comm.isend(operation, false, type.pack(from, offset, count), 0, count * type.size, Messages.basic(type), dest, tag);

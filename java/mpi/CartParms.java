@@ -10,6 +10,5 @@ public class CartParms {
 	/** The coordinates of the calling process. */
 	public int[] coords;
 
-	CartParms() {
-	}
+	CartParms() {}
 }

@@ -18,14 +18,15 @@ public class Cartcomm extends Intracomm {
 	static int cells(String operation, int[] dims, boolean[] periods, int size) {
 		if (dims == null || periods == null || dims.length != periods.length)
 			throw Errors.of(operation + ": " + (dims == null ? "no" : dims.length) + " dimensions, " + (periods == null ? "no" : periods.length)
-				+ " periods: the arrays must be there and equally long");
+					+ " periods: the arrays must be there and equally long");
 		long cells = 1;
 		for (int dim : dims) {
 			if (dim <= 0)
 				throw Errors.of(operation + ": a dimension is " + dim + ": it must be 1 or more (Dims_create)");
 			cells *= dim;
 			if (cells > size)
-				throw Errors.of(operation + ": a grid of " + Arrays.toString(dims) + " needs more than the " + size + " processes that there are: make it smaller");
+				throw Errors.of(
+						operation + ": a grid of " + Arrays.toString(dims) + " needs more than the " + size + " processes that there are: make it smaller");
 		}
 		return (int) cells;
 	}

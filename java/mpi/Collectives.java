@@ -112,7 +112,7 @@ final class Collectives {
 		int came = status.Get_elements(type);
 		if (came != count * type.size)
 			throw Errors.of(operation + ": rank " + status.source + " sent " + came + " elements, this process expects " + count * type.size
-				+ ": name the same count everywhere");
+					+ ": name the same count everywhere");
 	}
 
 	/** Root's own part goes from buffer to buffer. */
@@ -122,20 +122,20 @@ final class Collectives {
 		int elements = count * sent.size;
 		if (sent.kind != received.kind || elements > room * received.size)
 			throw Errors.of(operation + ": " + elements + " elements of " + sent.name() + " do not fit in " + room + " of " + received.name()
-				+ ": name matching types and counts");
+					+ ": name matching types and counts");
 		if (elements > 0)
-			received.copy(false, received.elementsOf(operation, to, room), where, 0, elements,
-				sent.pack(sent.elementsOf(operation, from, count), at, count), 0);
+			received.copy(
+					false, received.elementsOf(operation, to, room), where, 0, elements, sent.pack(sent.elementsOf(operation, from, count), at, count), 0);
 	}
 
-	void gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
-		Datatype recvtype, int root) {
+	void gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts, Datatype recvtype, int root) {
 		verify("Gather", sendbuf, sendoffset, sendcount, sendtype);
 		boolean gets = rank == root;
 		if (gets && parts.isEven())
 			verify("Gather", recvbuf, recvoffset, size * parts.count(0), recvtype);
-		if (engine != null && parts.isEven() && engine.gather(sendtype.elementsOf("Gather", sendbuf, sendcount), sendoffset, sendcount, sendtype,
-			gets ? recvtype.elementsOf("Gather", recvbuf, parts.count(0)) : null, recvoffset, parts.count(0), recvtype, gets, root))
+		if (engine != null && parts.isEven()
+				&& engine.gather(sendtype.elementsOf("Gather", sendbuf, sendcount), sendoffset, sendcount, sendtype,
+						gets ? recvtype.elementsOf("Gather", recvbuf, parts.count(0)) : null, recvoffset, parts.count(0), recvtype, gets, root))
 			return;
 		if (!gets) {
 			send("Gather", sendbuf, sendoffset, sendcount, sendtype, root, GATHER);
@@ -150,14 +150,14 @@ final class Collectives {
 		Request.Waitall(requests);
 	}
 
-	void scatter(Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype, int root) {
+	void scatter(Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) {
 		verify("Scatter", recvbuf, recvoffset, recvcount, recvtype);
 		boolean has = rank == root;
 		if (has && parts.isEven())
 			verify("Scatter", sendbuf, sendoffset, size * parts.count(0), sendtype);
-		if (engine != null && parts.isEven() && engine.scatter(has ? sendtype.elementsOf("Scatter", sendbuf, parts.count(0)) : null, sendoffset,
-			parts.count(0), sendtype, recvtype.elementsOf("Scatter", recvbuf, recvcount), recvoffset, recvcount, recvtype, has, root))
+		if (engine != null && parts.isEven()
+				&& engine.scatter(has ? sendtype.elementsOf("Scatter", sendbuf, parts.count(0)) : null, sendoffset, parts.count(0), sendtype,
+						recvtype.elementsOf("Scatter", recvbuf, recvcount), recvoffset, recvcount, recvtype, has, root))
 			return;
 		if (!has) {
 			recv("Scatter", recvbuf, recvoffset, recvcount, recvtype, root, SCATTER);
@@ -172,20 +172,19 @@ final class Collectives {
 		Request.Waitall(requests);
 	}
 
-	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype) {
+	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype) {
 		allgather(sendbuf, sendoffset, sendcount, sendtype, recvbuf, recvoffset, Parts.even(recvcount), recvtype);
 	}
 
 	/** A ring: each passes on what it got last. */
-	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
-		Datatype recvtype) {
+	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts, Datatype recvtype) {
 		verify("Allgather", sendbuf, sendoffset, sendcount, sendtype);
 		if (parts.isEven())
 			verify("Allgather", recvbuf, recvoffset, size * parts.count(0), recvtype);
 		Datatype.check("Allgather", recvtype);
-		if (engine != null && parts.isEven() && engine.gather(sendtype.elementsOf("Allgather", sendbuf, sendcount), sendoffset, sendcount, sendtype,
-			recvtype.elementsOf("Allgather", recvbuf, parts.count(0)), recvoffset, parts.count(0), recvtype, true, -1))
+		if (engine != null && parts.isEven()
+				&& engine.gather(sendtype.elementsOf("Allgather", sendbuf, sendcount), sendoffset, sendcount, sendtype,
+						recvtype.elementsOf("Allgather", recvbuf, parts.count(0)), recvoffset, parts.count(0), recvtype, true, -1))
 			return;
 		own("Allgather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, rank, recvtype), parts.count(rank), recvtype);
 		int right = (rank + 1) % size;
@@ -199,15 +198,15 @@ final class Collectives {
 		}
 	}
 
-	void alltoall(Object sendbuf, int sendoffset, Parts sent, Datatype sendtype, Object recvbuf, int recvoffset, Parts received,
-		Datatype recvtype) {
+	void alltoall(Object sendbuf, int sendoffset, Parts sent, Datatype sendtype, Object recvbuf, int recvoffset, Parts received, Datatype recvtype) {
 		Datatype.check("Alltoall", sendtype);
 		Datatype.check("Alltoall", recvtype);
 		if (sent.isEven()) {
 			verify("Alltoall", sendbuf, sendoffset, size * sent.count(0), sendtype);
 			verify("Alltoall", recvbuf, recvoffset, size * received.count(0), recvtype);
-			if (engine != null && engine.alltoall(sendtype.elementsOf("Alltoall", sendbuf, sent.count(0)), sendoffset, sent.count(0), sendtype,
-				recvtype.elementsOf("Alltoall", recvbuf, received.count(0)), recvoffset, received.count(0), recvtype))
+			if (engine != null
+					&& engine.alltoall(sendtype.elementsOf("Alltoall", sendbuf, sent.count(0)), sendoffset, sent.count(0), sendtype,
+							recvtype.elementsOf("Alltoall", recvbuf, received.count(0)), recvoffset, received.count(0), recvtype))
 				return;
 		}
 		Request[] requests = new Request[2 * size];
@@ -219,8 +218,8 @@ final class Collectives {
 			int to = (rank + i) % size;
 			requests[size + i] = isend("Alltoall", sendbuf, sent.begin(sendoffset, to, sendtype), sent.count(to), sendtype, to, ALLTOALL);
 		}
-		own("Alltoall", sendbuf, sent.begin(sendoffset, rank, sendtype), sent.count(rank), sendtype, recvbuf,
-			received.begin(recvoffset, rank, recvtype), received.count(rank), recvtype);
+		own("Alltoall", sendbuf, sent.begin(sendoffset, rank, sendtype), sent.count(rank), sendtype, recvbuf, received.begin(recvoffset, rank, recvtype),
+				received.count(rank), recvtype);
 		Request.Waitall(requests);
 	}
 
@@ -238,15 +237,15 @@ final class Collectives {
 	}
 
 	/** By the library: true, or nothing was done. */
-	private boolean reduced(String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type,
-		Op op, boolean gets, int root) {
+	private boolean reduced(
+			String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op, boolean gets, int root) {
 		if (engine == null)
 			return false;
 		Datatype.check(name, type);
 		Op.check(name, op, type);
 		verify(name, sendbuf, sendoffset, count, type);
-		return engine.reduce(name, kind, type.elementsOf(name, sendbuf, count), sendoffset, gets ? type.elementsOf(name, recvbuf, count) : null,
-			recvoffset, count, type, op, gets, root);
+		return engine.reduce(name, kind, type.elementsOf(name, sendbuf, count), sendoffset, gets ? type.elementsOf(name, recvbuf, count) : null, recvoffset,
+				count, type, op, gets, root);
 	}
 
 	/** A binomial tree that keeps the order of ranks. The result at the root of the tree; elsewhere null. */

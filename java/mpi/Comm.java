@@ -13,8 +13,7 @@ public class Comm extends PointToPoint implements Cloneable {
 	private final Map<Integer, Object> attributes = new HashMap<>();
 
 	/** COMM_NULL. */
-	Comm() {
-	}
+	Comm() {}
 
 	Comm(Group group, Group peers, long number) {
 		super(group, peers, number);
@@ -122,8 +121,8 @@ public class Comm extends PointToPoint implements Cloneable {
 	public Intercomm Create_intercomm(Comm local_comm, int local_leader, int remote_leader, int tag) {
 		check("Create_intercomm");
 		if (!(local_comm instanceof Intracomm))
-			throw Errors.of("Create_intercomm: the local communicator is " + (local_comm == null ? "null" : "an inter-communicator")
-				+ ": name one of a single group");
+			throw Errors.of(
+					"Create_intercomm: the local communicator is " + (local_comm == null ? "null" : "an inter-communicator") + ": name one of a single group");
 		return Intercomm.create(this, (Intracomm) local_comm, local_leader, remote_leader, tag);
 	}
 
@@ -146,7 +145,7 @@ public class Comm extends PointToPoint implements Cloneable {
 	public void Attr_delete(int keyval) {
 		check("Attr_delete");
 		throw Errors.of("Attr_delete: " + keyval + (attributes.containsKey(keyval) ? " is predefined and stays" : " is no attribute of this communicator")
-			+ ": do without the call");
+				+ ": do without the call");
 	}
 
 	/**

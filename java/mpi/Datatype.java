@@ -30,8 +30,7 @@ public abstract class Datatype {
 	boolean dense;
 
 	/** For this package. */
-	public Datatype() {
-	}
+	public Datatype() {}
 
 	/** Copies elements first..first+elements of the items at offset to an array (out), or back. */
 	abstract void copy(boolean out, Object buf, int offset, int first, int elements, Object packed, int at);
@@ -55,7 +54,8 @@ public abstract class Datatype {
 		if (type == null || type.kind < 0)
 			throw Errors.of(operation + ": the datatype is " + (type == null ? "null" : type.name()) + ": name one such as MPI.INT");
 		if (!type.committed || type.freed)
-			throw Errors.of(operation + ": the datatype " + type.name() + (type.freed ? " has been freed: make another" : " is not committed: call Commit first"));
+			throw Errors.of(
+					operation + ": the datatype " + type.name() + (type.freed ? " has been freed: make another" : " is not committed: call Commit first"));
 	}
 
 	/** buf, or a view of it, with elements of this type's kind; of no message a null is replaced. */
@@ -67,8 +67,8 @@ public abstract class Datatype {
 			return Kinds.view(kind, (ByteBuffer) buf);
 		if (buf == null && count == 0)
 			return Kinds.array(kind, 0);
-		throw Errors.of(operation + ": the buffer is " + (buf == null ? "null" : "a " + buf.getClass().getTypeName()) + ", the datatype is "
-			+ name() + ": name " + (kind == Kinds.OBJECT ? "an Object[]" : "a " + Kinds.name(kind) + "[] or a java.nio buffer of that type"));
+		throw Errors.of(operation + ": the buffer is " + (buf == null ? "null" : "a " + buf.getClass().getTypeName()) + ", the datatype is " + name()
+				+ ": name " + (kind == Kinds.OBJECT ? "an Object[]" : "a " + Kinds.name(kind) + "[] or a java.nio buffer of that type"));
 	}
 
 	/** Refuses items that do not lie in a buffer of elementsOf(). */
@@ -83,7 +83,7 @@ public abstract class Datatype {
 		int length = Kinds.length(buf);
 		if (from < 0 || to > length)
 			throw Errors.of(operation + ": offset " + offset + ", count " + count + " of " + name() + " needs elements " + from + " to " + (to - 1)
-				+ ", the buffer has " + length + ": correct offset or count, or take a longer buffer");
+					+ ", the buffer has " + length + ": correct offset or count, or take a longer buffer");
 		if ((long) count * size > Integer.MAX_VALUE)
 			throw Errors.of(operation + ": " + count + " of " + name() + " are more than 2^31 - 1 elements: send them in parts");
 	}
@@ -159,8 +159,7 @@ public abstract class Datatype {
 	/** Does nothing: the collector frees types. */
 	@Override
 	@SuppressWarnings({"deprecation", "removal"})
-	public void finalize() {
-	}
+	public void finalize() {}
 
 	/** Gives the type up; operations under way end as they would, no other may use it. A basic type stays. */
 	public void free() {
@@ -252,7 +251,7 @@ public abstract class Datatype {
 	private static void checkLists(String name, int[] lengths, int[] displacements, int types) {
 		if (lengths == null || displacements == null || lengths.length != displacements.length || lengths.length != types)
 			throw Errors.of(name + ": " + (lengths == null ? "no" : lengths.length) + " block lengths, " + (displacements == null ? "no" : displacements.length)
-				+ " displacements, " + types + " blocks: the arrays must be there and equally long");
+					+ " displacements, " + types + " blocks: the arrays must be there and equally long");
 	}
 
 	/**

@@ -134,7 +134,7 @@ final class Engine {
 
 	/** Gather, Allgather (root is -1), of parts of one length. */
 	synchronized boolean gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype, boolean gets, int root) {
+			Datatype recvtype, boolean gets, int root) {
 		if (!serves(sendtype, (long) sendcount * sendtype.size * size))
 			return false;
 		int bytes = sendcount * sendtype.size * sendtype.unitBytes();
@@ -149,7 +149,7 @@ final class Engine {
 	}
 
 	synchronized boolean scatter(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype, boolean isRoot, int root) {
+			Datatype recvtype, boolean isRoot, int root) {
 		if (!serves(recvtype, (long) recvcount * recvtype.size * size))
 			return false;
 		int bytes = recvcount * recvtype.size * recvtype.unitBytes();
@@ -163,8 +163,8 @@ final class Engine {
 		return true;
 	}
 
-	synchronized boolean alltoall(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype) {
+	synchronized boolean alltoall(
+			Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype) {
 		if (!serves(sendtype, (long) sendcount * sendtype.size * size))
 			return false;
 		int inBytes = sendcount * sendtype.size * sendtype.unitBytes();
@@ -178,8 +178,8 @@ final class Engine {
 	}
 
 	/** Reduce, Allreduce, Scan by a predefined operation. */
-	synchronized boolean reduce(String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type,
-		Op op, boolean gets, int root) {
+	synchronized boolean reduce(
+			String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op, boolean gets, int root) {
 		if (op.isUsers() || !serves(type, (long) count * type.size))
 			return false;
 		int elements = count * type.size;

@@ -5,8 +5,7 @@ package mpi;
 final class Errors {
 	private static final int STATUS = 1;
 
-	private Errors() {
-	}
+	private Errors() {}
 
 	static MPIException of(String text) {
 		return raised(new MPIException(text));

@@ -10,8 +10,7 @@ import mpjbuf.Type;
 
 /** MPJ Express's buffers as packed messages. Its classes must be on the class path; nothing else of this package names them. */
 final class ExpressBuffers {
-	private ExpressBuffers() {
-	}
+	private ExpressBuffers() {}
 
 	/** Appends a section; how many bytes it has. */
 	static int append(Buffer message, Object packed, int count) {

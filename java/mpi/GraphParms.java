@@ -9,6 +9,5 @@ public class GraphParms {
 	public int[] edges;
 
 	/** Empty. */
-	public GraphParms() {
-	}
+	public GraphParms() {}
 }

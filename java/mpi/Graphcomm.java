@@ -18,7 +18,7 @@ public class Graphcomm extends Intracomm {
 	static void check(int[] index, int[] edges, int size) {
 		if (index == null || edges == null || index.length > size)
 			throw Errors.of("Create_graph: " + (index == null ? "no" : index.length) + " nodes, " + (edges == null ? "no" : edges.length)
-				+ " edges: there must be at most " + size + " nodes, and an array of edges");
+					+ " edges: there must be at most " + size + " nodes, and an array of edges");
 		int before = 0;
 		for (int end : index) {
 			if (end < before || end > edges.length)

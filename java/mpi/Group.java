@@ -59,14 +59,12 @@ public class Group {
 	}
 
 	/** Gives the group up; nothing is held. */
-	public void free() {
-	}
+	public void free() {}
 
 	/** Does nothing: the collector frees groups. */
 	@Override
 	@SuppressWarnings({"deprecation", "removal"})
-	public void finalize() {
-	}
+	public void finalize() {}
 
 	/**
 	 * How many members there are.

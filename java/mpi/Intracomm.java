@@ -76,8 +76,12 @@ public class Intracomm extends Comm {
 		collectives.allgather(new int[] {colour, key}, 0, 2, MPI.INT, all, 0, 2, MPI.INT);
 		if (colour == MPI.UNDEFINED)
 			return null;
-		return java.util.stream.IntStream.range(0, size).filter(rank -> all[2 * rank] == colour).boxed()
-			.sorted(java.util.Comparator.comparingInt(rank -> all[2 * rank + 1])).mapToInt(rank -> group.ranks[rank]).toArray();
+		return java.util.stream.IntStream.range(0, size)
+				.filter(rank -> all[2 * rank] == colour)
+				.boxed()
+				.sorted(java.util.Comparator.comparingInt(rank -> all[2 * rank + 1]))
+				.mapToInt(rank -> group.ranks[rank])
+				.toArray();
 	}
 
 	@Override
@@ -131,7 +135,7 @@ public class Intracomm extends Comm {
 	private void checkCounts(String operation, int[] counts, int[] displs) {
 		if (counts == null || counts.length < group.ranks.length || displs == null || displs.length < group.ranks.length)
 			throw Errors.of(operation + ": " + (counts == null ? "no" : counts.length) + " counts, " + (displs == null ? "no" : displs.length)
-				+ " displacements: there must be one for each of the " + group.ranks.length + " processes");
+					+ " displacements: there must be one for each of the " + group.ranks.length + " processes");
 	}
 
 	/**
@@ -147,8 +151,8 @@ public class Intracomm extends Comm {
 	 * @param recvtype   what
 	 * @param root       the rank that gets all
 	 */
-	public void Gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype, int root) {
+	public void Gather(
+			Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) {
 		checkRoot("Gather", root);
 		collectives.gather(sendbuf, sendoffset, sendcount, sendtype, recvbuf, recvoffset, Parts.even(recvcount), recvtype, root);
 	}
@@ -167,8 +171,8 @@ public class Intracomm extends Comm {
 	 * @param recvtype   what
 	 * @param root       the rank that gets all
 	 */
-	public void Gatherv(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int[] recvcount,
-		int[] displs, Datatype recvtype, int root) {
+	public void Gatherv(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int[] recvcount, int[] displs,
+			Datatype recvtype, int root) {
 		checkRoot("Gatherv", root);
 		if (root == group.self())
 			checkCounts("Gatherv", recvcount, displs);
@@ -188,8 +192,8 @@ public class Intracomm extends Comm {
 	 * @param recvtype   what
 	 * @param root       the rank that has it
 	 */
-	public void Scatter(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype, int root) {
+	public void Scatter(
+			Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) {
 		checkRoot("Scatter", root);
 		collectives.scatter(sendbuf, sendoffset, Parts.even(sendcount), sendtype, recvbuf, recvoffset, recvcount, recvtype, root);
 	}
@@ -208,8 +212,8 @@ public class Intracomm extends Comm {
 	 * @param recvtype   what
 	 * @param root       the rank that has it
 	 */
-	public void Scatterv(Object sendbuf, int sendoffset, int[] sendcount, int[] displs, Datatype sendtype, Object recvbuf, int recvoffset,
-		int recvcount, Datatype recvtype, int root) {
+	public void Scatterv(Object sendbuf, int sendoffset, int[] sendcount, int[] displs, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
+			Datatype recvtype, int root) {
 		checkRoot("Scatterv", root);
 		if (root == group.self())
 			checkCounts("Scatterv", sendcount, displs);
@@ -228,8 +232,7 @@ public class Intracomm extends Comm {
 	 * @param recvcount  room for so many of recvtype from each
 	 * @param recvtype   what
 	 */
-	public void Allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype) {
+	public void Allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype) {
 		check("Allgather");
 		collectives.allgather(sendbuf, sendoffset, sendcount, sendtype, recvbuf, recvoffset, recvcount, recvtype);
 	}
@@ -247,8 +250,8 @@ public class Intracomm extends Comm {
 	 * @param displs     where the part of each begins, in extents of recvtype
 	 * @param recvtype   what
 	 */
-	public void Allgatherv(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int[] recvcount,
-		int[] displs, Datatype recvtype) {
+	public void Allgatherv(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int[] recvcount, int[] displs,
+			Datatype recvtype) {
 		check("Allgatherv");
 		checkCounts("Allgatherv", recvcount, displs);
 		collectives.allgather(sendbuf, sendoffset, sendcount, sendtype, recvbuf, recvoffset, Parts.of(recvcount, displs), recvtype);
@@ -266,8 +269,7 @@ public class Intracomm extends Comm {
 	 * @param recvcount  room for so many of recvtype from each
 	 * @param recvtype   what
 	 */
-	public void Alltoall(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
-		Datatype recvtype) {
+	public void Alltoall(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype) {
 		check("Alltoall");
 		collectives.alltoall(sendbuf, sendoffset, Parts.even(sendcount), sendtype, recvbuf, recvoffset, Parts.even(recvcount), recvtype);
 	}
@@ -286,13 +288,12 @@ public class Intracomm extends Comm {
 	 * @param rdispls    where the part of each begins, in extents of recvtype
 	 * @param recvtype   what
 	 */
-	public void Alltoallv(Object sendbuf, int sendoffset, int[] sendcount, int[] sdispls, Datatype sendtype, Object recvbuf, int recvoffset,
-		int[] recvcount, int[] rdispls, Datatype recvtype) {
+	public void Alltoallv(Object sendbuf, int sendoffset, int[] sendcount, int[] sdispls, Datatype sendtype, Object recvbuf, int recvoffset, int[] recvcount,
+			int[] rdispls, Datatype recvtype) {
 		check("Alltoallv");
 		checkCounts("Alltoallv", sendcount, sdispls);
 		checkCounts("Alltoallv", recvcount, rdispls);
-		collectives.alltoall(sendbuf, sendoffset, Parts.of(sendcount, sdispls), sendtype, recvbuf, recvoffset, Parts.of(recvcount, rdispls),
-			recvtype);
+		collectives.alltoall(sendbuf, sendoffset, Parts.of(sendcount, sdispls), sendtype, recvbuf, recvoffset, Parts.of(recvcount, rdispls), recvtype);
 	}
 
 	/**

@@ -3,8 +3,7 @@ package mpi;
 
 /** The predefined operations on arrays: inout[i] = in[i] op inout[i]. Integers wrap around; MAX and MIN are those of java.lang.Math. */
 final class Kernels {
-	private Kernels() {
-	}
+	private Kernels() {}
 
 	/** Is the operation defined for elements of this type? */
 	static boolean exists(int op, Datatype type) {

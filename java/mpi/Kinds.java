@@ -24,8 +24,7 @@ final class Kinds {
 	private static final byte[] SHIFT = {0, 0, 1, 1, 2, 3, 2, 3, 0};
 	private static final String[] NAMES = {"boolean", "byte", "char", "short", "int", "long", "float", "double", "Object"};
 
-	private Kinds() {
-	}
+	private Kinds() {}
 
 	/** log2 of the bytes of an element. */
 	static int shift(int kind) {

@@ -119,8 +119,11 @@ final class Layout extends Datatype {
 
 		private void admit(String operation, Datatype type) {
 			if (type == null || type == MPI.NULL || type.freed)
-				throw Errors.of(operation + ": the old datatype is " + (type == null ? "null" : type == MPI.NULL ? "MPI.NULL" : "freed")
-					+ ": name one such as MPI.INT");
+				throw Errors.of(operation + ": the old datatype is "
+						+ (type == null                    ? "null"
+										: type == MPI.NULL ? "MPI.NULL"
+														   : "freed")
+						+ ": name one such as MPI.INT");
 			if (type.kind < 0 || type.kind == kind)
 				return;
 			if (kind >= 0) {

@@ -167,8 +167,7 @@ public class MPI {
 	private static volatile Errhandler handler = ERRORS_RETURN;
 
 	/** Has no use. */
-	public MPI() {
-	}
+	public MPI() {}
 
 	/** A number that compilers do not copy into programs: MPJ Express has variables. */
 	private static int value(int number) {

@@ -9,8 +9,7 @@ public class MPIException extends RuntimeException {
 	private static final long serialVersionUID = 1;
 
 	/** An exception without a text. */
-	public MPIException() {
-	}
+	public MPIException() {}
 
 	/**
 	 * An exception with a text.

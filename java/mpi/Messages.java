@@ -50,7 +50,7 @@ abstract class Messages {
 		int[] ranks = peers.ranks;
 		if (rank < 0 || rank >= ranks.length)
 			throw Errors.of(operation + ": the " + role + " is " + rank + ": use 0 to " + (ranks.length - 1) + " or MPI.PROC_NULL"
-				+ (role.equals("source") ? " or MPI.ANY_SOURCE" : ""));
+					+ (role.equals("source") ? " or MPI.ANY_SOURCE" : ""));
 		return ranks[rank];
 	}
 
@@ -85,8 +85,8 @@ abstract class Messages {
 		int elements = count * type.size;
 		try {
 			if (type.kind == Kinds.OBJECT)
-				device.sendObjects(operation, sync, (Object[]) (type.dense ? from : type.pack(from, offset, count)), type.dense ? offset : 0, elements,
-					to, tag, context);
+				device.sendObjects(
+						operation, sync, (Object[]) (type.dense ? from : type.pack(from, offset, count)), type.dense ? offset : 0, elements, to, tag, context);
 			else if (type.dense)
 				device.send(operation, sync, from, offset, elements, to, tag, context);
 			else
@@ -103,8 +103,7 @@ abstract class Messages {
 	}
 
 	/** Begins a send as this request. */
-	final void startSend(Request request, String operation, boolean sync, Object buf, int offset, int count, Datatype type, int dest, int tag,
-		int context) {
+	final void startSend(Request request, String operation, boolean sync, Object buf, int offset, int count, Datatype type, int dest, int tag, int context) {
 		Datatype.check(operation, type);
 		if (type == MPI.PACKED && PackedBuffers.isExpress(buf)) {
 			java.nio.ByteBuffer message = ExpressBuffers.readable(operation, (mpjbuf.Buffer) buf);
@@ -193,7 +192,7 @@ abstract class Messages {
 		int first = type.dense ? offset : 0;
 		try {
 			request.begin(type.kind == Kinds.OBJECT ? device.irecvObjects((Object[]) target, first, elements, from, tag, context)
-				: device.irecv(target, first, elements, from, tag, context));
+													: device.irecv(target, first, elements, from, tag, context));
 			if (!type.dense)
 				request.unpack(target, to, offset, type);
 		} catch (XXDevException e) {

@@ -72,8 +72,7 @@ public class Op {
 	/** Does nothing: the collector frees operations. */
 	@Override
 	@SuppressWarnings({"deprecation", "removal"})
-	public void finalize() {
-	}
+	public void finalize() {}
 
 	@Override
 	public String toString() {

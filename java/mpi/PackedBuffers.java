@@ -9,8 +9,7 @@ final class PackedBuffers {
 	/** What MPJ Express puts in front of each section of an mpjbuf.Buffer. */
 	static final int SECTION_BYTES = 8;
 
-	private PackedBuffers() {
-	}
+	private PackedBuffers() {}
 
 	private static Object source(String operation, Object buf, int offset, int count, Datatype type) {
 		Datatype.check(operation, type);
@@ -24,7 +23,7 @@ final class PackedBuffers {
 	private static ByteBuffer room(String operation, byte[] message, int position, int bytes) {
 		if (message == null || position < 0 || bytes > message.length - position)
 			throw Errors.of(operation + ": " + bytes + " bytes at position " + position + " do not lie in "
-				+ (message == null ? "null" : "the array of " + message.length) + ": take a longer one (Pack_size)");
+					+ (message == null ? "null" : "the array of " + message.length) + ": take a longer one (Pack_size)");
 		return ByteBuffer.wrap(message, position, bytes).slice().order(ByteOrder.nativeOrder());
 	}
 

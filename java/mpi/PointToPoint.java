@@ -6,8 +6,7 @@ import xxdev.ibvdev.ByRank;
 
 /** The point-to-point part of {@link Comm}: modes, requests, probes, packed messages. */
 abstract class PointToPoint extends Messages {
-	PointToPoint() {
-	}
+	PointToPoint() {}
 
 	PointToPoint(Group group, Group peers, long number) {
 		super(group, peers, number);
@@ -294,8 +293,8 @@ abstract class PointToPoint extends Messages {
 	 * @param recvtag    which, or MPI.ANY_TAG
 	 * @return what came
 	 */
-	public Status Sendrecv(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, int dest, int sendtag, Object recvbuf,
-		int recvoffset, int recvcount, Datatype recvtype, int source, int recvtag) {
+	public Status Sendrecv(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, int dest, int sendtag, Object recvbuf, int recvoffset,
+			int recvcount, Datatype recvtype, int source, int recvtag) {
 		Request receive = Irecv(recvbuf, recvoffset, recvcount, recvtype, source, recvtag);
 		Request send;
 		try {
@@ -325,8 +324,8 @@ abstract class PointToPoint extends Messages {
 		Datatype.check("Sendrecv_replace", datatype);
 		Object from = datatype.elementsOf("Sendrecv_replace", buf, count);
 		datatype.checkRange("Sendrecv_replace", from, offset, count);
-		return Sendrecv(datatype.pack(from, offset, count), 0, count * datatype.size, basic(datatype), dest, sendtag, buf, offset, count,
-			datatype, source, recvtag);
+		return Sendrecv(
+				datatype.pack(from, offset, count), 0, count * datatype.size, basic(datatype), dest, sendtag, buf, offset, count, datatype, source, recvtag);
 	}
 
 	/**

@@ -161,8 +161,7 @@ public class Request {
 	/** Does nothing: an operation that nobody completes goes on. */
 	@Override
 	@SuppressWarnings({"deprecation", "removal"})
-	public void finalize() {
-	}
+	public void finalize() {}
 
 	/**
 	 * Blocks until all are complete.

@@ -8,6 +8,5 @@ public class ShiftParms {
 	/** The rank to send to; MPI.PROC_NULL at the edge. */
 	public int rank_dest;
 
-	ShiftParms() {
-	}
+	ShiftParms() {}
 }

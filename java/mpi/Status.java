@@ -87,6 +87,5 @@ public class Status {
 	}
 
 	/** Nothing is held. */
-	public void free() {
-	}
+	public void free() {}
 }

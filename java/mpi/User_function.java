@@ -4,8 +4,7 @@ package mpi;
 /** An operation of the user's for reductions (MPI 4.0, section 6.9.5). */
 public abstract class User_function {
 	/** For subclasses. */
-	public User_function() {
-	}
+	public User_function() {}
 
 	/**
 	 * Computes inoutvec[i] = invec[i] op inoutvec[i]; invec comes from lower ranks. The arrays have the base type of the datatype; of a derived one

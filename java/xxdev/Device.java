@@ -54,8 +54,7 @@ public abstract class Device {
 	}
 
 	/** For devices, which need a public class with a public constructor without parameters. */
-	protected Device() {
-	}
+	protected Device() {}
 
 	/**
 	 * Makes a device (F-MPJ 2009, listing of xxdev.Device: {@code newInstance}). Devices are found by {@link ServiceLoader}: a device is a jar on the class path.
@@ -71,8 +70,8 @@ public abstract class Device {
 		if (found == null && context != Device.class.getClassLoader())
 			found = find(device, Device.class.getClassLoader(), known);
 		if (found == null)
-			throw new XXDevException("newInstance: there is no device \"" + device + "\"; found on the class path: "
-				+ (known.isEmpty() ? "none" : String.join("; ", known)) + ": add the device's jar to the class path");
+			throw new XXDevException("newInstance: there is no device \"" + device
+					+ "\"; found on the class path: " + (known.isEmpty() ? "none" : String.join("; ", known)) + ": add the device's jar to the class path");
 		return found;
 	}
 

@@ -9,8 +9,7 @@ import java.util.UUID;
  */
 public abstract class PID {
 	/** For devices. */
-	protected PID() {
-	}
+	protected PID() {}
 
 	/**
 	 * The process's number.

@@ -9,8 +9,7 @@ package xxdev;
  */
 public abstract class Request {
 	/** For devices. */
-	protected Request() {
-	}
+	protected Request() {}
 
 	/**
 	 * Blocks until the operation is complete.

@@ -112,8 +112,7 @@ public final class Status {
 	public String toString() {
 		StringBuilder text = new StringBuilder();
 		if (type != null)
-			text.append(count).append(' ').append(type.name().toLowerCase(java.util.Locale.ROOT)).append("[]".repeat(depth - 1))
-				.append(", ");
+			text.append(count).append(' ').append(type.name().toLowerCase(java.util.Locale.ROOT)).append("[]".repeat(depth - 1)).append(", ");
 		return text.append(bytes).append(" bytes, ").append(source).append(", tag ").append(tag).toString();
 	}
 }

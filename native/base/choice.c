@@ -48,7 +48,7 @@ static unsigned choice_interval(const struct choice *c, unsigned other)
 
 	return interval < CHOICE_INTERVAL_MIN   ? CHOICE_INTERVAL_MIN
 	       : interval > CHOICE_INTERVAL_MAX ? CHOICE_INTERVAL_MAX
-					      : (unsigned)interval;
+						: (unsigned)interval;
 }
 
 static void choice_suggest(struct choice *c, unsigned interval)

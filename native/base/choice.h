@@ -25,8 +25,8 @@ struct choice {
 	uint8_t in_best, confirmed, tries; /* tries: explorations so far, while they are few */
 	bool hint_pending;
 	uint16_t in_interval;
-	uint32_t cost_ns[2];          /* by method; 0: not known */
-	uint32_t explored_ns;         /* cost of the best method when the other one was last tried */
+	uint32_t cost_ns[2];  /* by method; 0: not known */
+	uint32_t explored_ns; /* cost of the best method when the other one was last tried */
 };
 
 void choice_init(struct choice *c);

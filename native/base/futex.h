@@ -27,8 +27,7 @@ static inline int futex_wait(const void *addr, uint32_t expected, int64_t timeou
 		ts.tv_sec = (time_t)(timeout_ns / CLOCK_NS_PER_S);
 		ts.tv_nsec = (long)(timeout_ns % CLOCK_NS_PER_S);
 	}
-	if (syscall(SYS_futex, addr, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, expected,
-		    timeout_ns < 0 ? NULL : &ts, NULL, 0) == 0)
+	if (syscall(SYS_futex, addr, shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? NULL : &ts, NULL, 0) == 0)
 		return 0;
 	return -errno;
 }

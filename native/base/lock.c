@@ -117,8 +117,7 @@ void lock_settle(struct lock *lock)
 	uintptr_t bias = atomic_load_explicit(&lock->bias, memory_order_relaxed);
 
 	if (!lock_self)
-		lock_self =
-			atomic_fetch_add_explicit(&last_self, LOCK_SEATS, memory_order_relaxed) + LOCK_SEATS;
+		lock_self = atomic_fetch_add_explicit(&last_self, LOCK_SEATS, memory_order_relaxed) + LOCK_SEATS;
 	if (bias)
 		bias_end(lock, bias);
 	if (lock->last != lock_self) {

@@ -31,8 +31,8 @@ enum lock_state { LOCK_FREE = 0, LOCK_HELD = 1, LOCK_CONTENDED = 2 };
 #define LOCK_SEATS 8u
 
 struct lock {
-	_Atomic uint32_t state; /* enum lock_state; the futex word */
-	_Atomic uint32_t spins; /* how long spinning took when it last helped; a hint */
+	_Atomic uint32_t state;   /* enum lock_state; the futex word */
+	_Atomic uint32_t spins;   /* how long spinning took when it last helped; a hint */
 	_Atomic uint32_t waiting; /* threads in lock_acquire_slow() */
 	/* lock_self of the biased owner, and its seat, or 0; changed by holders of the mutex */
 	_Atomic uintptr_t bias;
@@ -48,7 +48,10 @@ struct lock {
 		int tid;
 	} owner[LOCK_SEATS];
 };
-#define LOCK_INIT {0}
+#define LOCK_INIT \
+	{         \
+		0 \
+	}
 
 void lock_acquire_slow(struct lock *lock);
 /* The mutex is ours: ends a bias of another thread, and may be biased towards this one from now on. */
@@ -85,8 +88,7 @@ static inline bool lock_try_mutex(struct lock *lock)
 {
 	uint32_t expected = LOCK_FREE;
 
-	return atomic_compare_exchange_strong_explicit(&lock->state, &expected, LOCK_HELD,
-						       memory_order_acquire, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&lock->state, &expected, LOCK_HELD, memory_order_acquire, memory_order_relaxed);
 }
 
 static inline void lock_acquire(struct lock *lock)

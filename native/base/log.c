@@ -96,8 +96,8 @@ void log_write(const struct log *log, enum log_level level, const char *fmt, ...
 	int n;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	start = (size_t)snprintf(line, sizeof(line), "ibvdev[%d] %s %lld.%06ld ", log->rank, level_name(level),
-				 (long long)now.tv_sec, now.tv_nsec / 1000);
+	start = (size_t)snprintf(line, sizeof(line), "ibvdev[%d] %s %lld.%06ld ", log->rank, level_name(level), (long long)now.tv_sec,
+				 now.tv_nsec / 1000);
 	va_start(args, fmt);
 	n = vsnprintf(line + start, sizeof(line) - start - 1, fmt, args);
 	va_end(args);

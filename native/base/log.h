@@ -19,14 +19,13 @@ int log_open(struct log *log, enum log_level level, const char *path, int rank);
 void log_close(struct log *log);
 /* Writes whatever log->level is (what the user asked for explicitly, such as counters, comes
  * as LOG_OFF).  Control characters become blanks, long lines are cut; errno is preserved. */
-void log_write(const struct log *log, enum log_level level, const char *fmt, ...)
-	__attribute__((cold, format(printf, 3, 4)));
+void log_write(const struct log *log, enum log_level level, const char *fmt, ...) __attribute__((cold, format(printf, 3, 4)));
 
 /* The arguments are evaluated only if the level is on. */
-#define LOG_AT(log, lvl, ...)                                  \
-	do {                                                   \
-		if ((log)->level >= (lvl))                     \
-			log_write((log), (lvl), __VA_ARGS__);  \
+#define LOG_AT(log, lvl, ...)                                 \
+	do {                                                  \
+		if ((log)->level >= (lvl))                    \
+			log_write((log), (lvl), __VA_ARGS__); \
 	} while (0)
 #define log_error(log, ...) LOG_AT(log, LOG_ERROR, __VA_ARGS__)
 #define log_warn(log, ...) LOG_AT(log, LOG_WARN, __VA_ARGS__)

@@ -20,38 +20,38 @@
 #include <stdint.h>
 
 enum setting {
-	SETTING_PSL,               /* bytes: protocol switch limit */
-	SETTING_EAGER_WINDOW,      /* bytes per peer of unexpected eager data, overhead included */
-	SETTING_SPIN_US,           /* us of busy polling before yielding; auto */
-	SETTING_YIELD_US,          /* us of sched_yield before sleeping; auto */
-	SETTING_PROGRESS_THREAD,   /* bool */
-	SETTING_LEASE_US,         /* us: how long memory may stay pinned for a claimed copy */
-	SETTING_TRANSPORTS,        /* list of names, best first: "self,shm,verbs,ucx,ofi" */
-	SETTING_SHM_SLOTS,         /* count, power of two: control slots of a ring */
-	SETTING_SHM_RING,          /* bytes, power of two: data area of a ring */
-	SETTING_SHM_CHUNK,         /* bytes: largest piece that goes through the ring at once */
-	SETTING_SHM_STORES,        /* choice: auto, cached, streaming */
-	SETTING_CMA,               /* choice: auto, always, never */
-	SETTING_CMA_MIN,           /* bytes: smallest message that CMA may carry; auto */
-	SETTING_VERBS_DEVICE,      /* "name" or "name:port"; empty: any */
-	SETTING_VERBS_GID_INDEX,   /* entry of the port's GID table, auto */
-	SETTING_VERBS_SLOTS,       /* count: packets that a peer may send ahead */
-	SETTING_VERBS_CHUNK,       /* bytes of a packet, header included */
-	SETTING_VERBS_INLINE,      /* bytes: largest packet that is sent inline; auto */
-	SETTING_VERBS_BUFFER_BYTES, /* bytes for packets on one device */
-	SETTING_VERBS_SRQ,         /* bool: shared receive queue where there is one */
-	SETTING_VERBS_GET_MIN,     /* bytes: smallest message that is transferred by RDMA */
-	SETTING_VERBS_CONNECT,     /* choice: auto, cm, tcp */
-	SETTING_VERBS_RENDEZVOUS,  /* choice: auto, read, write */
+	SETTING_PSL,                 /* bytes: protocol switch limit */
+	SETTING_EAGER_WINDOW,        /* bytes per peer of unexpected eager data, overhead included */
+	SETTING_SPIN_US,             /* us of busy polling before yielding; auto */
+	SETTING_YIELD_US,            /* us of sched_yield before sleeping; auto */
+	SETTING_PROGRESS_THREAD,     /* bool */
+	SETTING_LEASE_US,            /* us: how long memory may stay pinned for a claimed copy */
+	SETTING_TRANSPORTS,          /* list of names, best first: "self,shm,verbs,ucx,ofi" */
+	SETTING_SHM_SLOTS,           /* count, power of two: control slots of a ring */
+	SETTING_SHM_RING,            /* bytes, power of two: data area of a ring */
+	SETTING_SHM_CHUNK,           /* bytes: largest piece that goes through the ring at once */
+	SETTING_SHM_STORES,          /* choice: auto, cached, streaming */
+	SETTING_CMA,                 /* choice: auto, always, never */
+	SETTING_CMA_MIN,             /* bytes: smallest message that CMA may carry; auto */
+	SETTING_VERBS_DEVICE,        /* "name" or "name:port"; empty: any */
+	SETTING_VERBS_GID_INDEX,     /* entry of the port's GID table, auto */
+	SETTING_VERBS_SLOTS,         /* count: packets that a peer may send ahead */
+	SETTING_VERBS_CHUNK,         /* bytes of a packet, header included */
+	SETTING_VERBS_INLINE,        /* bytes: largest packet that is sent inline; auto */
+	SETTING_VERBS_BUFFER_BYTES,  /* bytes for packets on one device */
+	SETTING_VERBS_SRQ,           /* bool: shared receive queue where there is one */
+	SETTING_VERBS_GET_MIN,       /* bytes: smallest message that is transferred by RDMA */
+	SETTING_VERBS_CONNECT,       /* choice: auto, cm, tcp */
+	SETTING_VERBS_RENDEZVOUS,    /* choice: auto, read, write */
 	SETTING_VERBS_CACHE_ENTRIES, /* count: buffers whose registrations stay */
-	SETTING_VERBS_CACHE_BYTES, /* bytes of them */
-	SETTING_VERBS_ODP,         /* bool: on-demand paging */
-	SETTING_VERBS_TIMEOUT_MS,  /* ms without acknowledgement until a peer is given up */
-	SETTING_UCX_TLS,           /* UCX's list of transports */
-	SETTING_UCX_NET_DEVICES,   /* UCX's list of devices; empty: interfaces that are up */
-	SETTING_UCX_TIMEOUT_MS,    /* ms of silence until a peer is given up; 0: never */
-	SETTING_OFI_PROVIDER,      /* provider of libfabric; empty: the best one */
-	SETTING_OFI_TIMEOUT_MS,    /* ms of silence until a peer is given up; 0: never */
+	SETTING_VERBS_CACHE_BYTES,   /* bytes of them */
+	SETTING_VERBS_ODP,           /* bool: on-demand paging */
+	SETTING_VERBS_TIMEOUT_MS,    /* ms without acknowledgement until a peer is given up */
+	SETTING_UCX_TLS,             /* UCX's list of transports */
+	SETTING_UCX_NET_DEVICES,     /* UCX's list of devices; empty: interfaces that are up */
+	SETTING_UCX_TIMEOUT_MS,      /* ms of silence until a peer is given up; 0: never */
+	SETTING_OFI_PROVIDER,        /* provider of libfabric; empty: the best one */
+	SETTING_OFI_TIMEOUT_MS,      /* ms of silence until a peer is given up; 0: never */
 	/* algorithms of the collective operations (coll/build.h): choices, auto first */
 	SETTING_COLL_BCAST,
 	SETTING_COLL_GATHER,
@@ -81,7 +81,7 @@ enum setting_kind { SETTING_KIND_INT, SETTING_KIND_BYTES, SETTING_KIND_BOOL, SET
 struct setting_info {
 	const char *name;
 	enum setting_kind kind;
-	const char *unit;           /* "bytes", "us", "ms", "count", "" */
+	const char *unit; /* "bytes", "us", "ms", "count", "" */
 	int64_t min, max;
 	bool accepts_auto;
 	const char *const *choices; /* NULL-terminated, index == value; for CHOICE */
@@ -97,22 +97,19 @@ const struct setting_info *setting_info(enum setting id);
 struct settings *settings_new(void);
 void settings_free(struct settings *s); /* NULL allowed */
 
-enum settings_layer {
-	SETTINGS_LIBRARY, SETTINGS_EMBEDDER, SETTINGS_CONF_FILE, SETTINGS_ENVIRONMENT, SETTINGS_CALLER
-};
+enum settings_layer { SETTINGS_LIBRARY, SETTINGS_EMBEDDER, SETTINGS_CONF_FILE, SETTINGS_ENVIRONMENT, SETTINGS_CALLER };
 
 /* Sets one value.  A lower layer never overrides a higher one that is already set.
  * origin is copied: "environment IBVDEV_PSL", "conf file x.conf line 4", ...
  * 0, or -EINVAL (-ENOMEM) with text. */
-int settings_set(struct settings *s, enum settings_layer layer, const char *name, const char *value,
-		 const char *origin);
+int settings_set(struct settings *s, enum settings_layer layer, const char *name, const char *value, const char *origin);
 /* "name=value" */
 int settings_set_pair(struct settings *s, enum settings_layer layer, const char *pair, const char *origin);
 /* Every IBVDEV_* variable of the environment.  Not settings and skipped: IBVDEV_BUILD,
  * IBVDEV_LIBRARY, IBVDEV_HOME, IBVDEV_VM, and whatever begins with IBVDEV_TEST_ or IBVDEV_VM_. */
 int settings_set_environment(struct settings *s);
 
-int64_t settings_int(const struct settings *s, enum setting id);   /* INT, BYTES, BOOL, CHOICE (index); auto is -1 */
+int64_t settings_int(const struct settings *s, enum setting id);      /* INT, BYTES, BOOL, CHOICE (index); auto is -1 */
 const char *settings_text(const struct settings *s, enum setting id); /* any kind, as shown */
 /* The job secret itself; "" if none is set.  The layer that checks a secret needs this one: settings_text()
  * is "(set)" whatever it is, and two different secrets would look the same. */

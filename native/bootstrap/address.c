@@ -23,8 +23,7 @@ int address_split(const char *text, char **host, int *port)
 	int64_t number;
 
 	if (!colon || colon == text || conf_number(colon + 1, 1, 65535, &number) < 0)
-		return error_set(-EINVAL, "address \"%.80s\" is not of the form host:port (port 1 to 65535)",
-				 text);
+		return error_set(-EINVAL, "address \"%.80s\" is not of the form host:port (port 1 to 65535)", text);
 	if (*begin == '[' && end[-1] == ']') {
 		begin++;
 		end--;
@@ -42,16 +41,14 @@ int address_split(const char *text, char **host, int *port)
 static bool address_known(const struct address_list *list, const struct addrinfo *info)
 {
 	for (int i = 0; i < list->count; i++)
-		if (list->at[i].len == info->ai_addrlen &&
-		    memcmp(&list->at[i].addr, info->ai_addr, info->ai_addrlen) == 0)
+		if (list->at[i].len == info->ai_addrlen && memcmp(&list->at[i].addr, info->ai_addr, info->ai_addrlen) == 0)
 			return true;
 	return false;
 }
 
 int address_resolve(struct address_list *list, const char *host, int port)
 {
-	struct addrinfo hints = {
-		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	struct addrinfo *found = NULL;
 	char service[8];
 	int err;
@@ -62,13 +59,11 @@ int address_resolve(struct address_list *list, const char *host, int port)
 	if (err == EAI_SYSTEM)
 		return error_sys(-errno, "host \"%s\" cannot be resolved", host);
 	if (err)
-		return error_set(err == EAI_AGAIN ? -EAGAIN : -EHOSTUNREACH,
-				 "host \"%s\" cannot be resolved: %s", host, gai_strerror(err));
+		return error_set(err == EAI_AGAIN ? -EAGAIN : -EHOSTUNREACH, "host \"%s\" cannot be resolved: %s", host, gai_strerror(err));
 	for (struct addrinfo *i = found; i && list->count < ADDRESS_MAX; i = i->ai_next) {
 		struct address *a = &list->at[list->count];
 
-		if ((i->ai_family != AF_INET && i->ai_family != AF_INET6) ||
-		    i->ai_addrlen > sizeof(a->addr) || address_known(list, i))
+		if ((i->ai_family != AF_INET && i->ai_family != AF_INET6) || i->ai_addrlen > sizeof(a->addr) || address_known(list, i))
 			continue;
 		memcpy(&a->addr, i->ai_addr, i->ai_addrlen);
 		a->len = i->ai_addrlen;
@@ -165,8 +160,7 @@ int address_connect(const struct address *a)
 		return -errno;
 	/* Should this socket meet itself, its port must not stay blocked for rank 0. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (connect(fd, (const struct sockaddr *)&a->addr, a->len) < 0 && errno != EINPROGRESS &&
-	    errno != EINTR) {
+	if (connect(fd, (const struct sockaddr *)&a->addr, a->len) < 0 && errno != EINPROGRESS && errno != EINTR) {
 		int err = -errno;
 
 		close(fd);
@@ -229,8 +223,7 @@ static int address_listen_one(const struct address *a, bool dual)
 
 static int address_listen_everywhere(struct address_listener *l, int port)
 {
-	struct sockaddr_in6 in6 = {
-		.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT, .sin6_port = htons((uint16_t)port)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT, .sin6_port = htons((uint16_t)port)};
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	struct address a = {.len = sizeof(in6)};
 	int fd;

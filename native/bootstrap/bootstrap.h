@@ -30,20 +30,20 @@ struct bootstrap;
 /* A conf (file or ";" string) or a peer list, parsed. conf.c */
 struct conf_host {
 	char *host;
-	int port;          /* the first port of the line (rport); 0: the line has none (mxdev) */
-	int line;          /* where the conf file has it; 0: not from a file */
+	int port; /* the first port of the line (rport); 0: the line has none (mxdev) */
+	int line; /* where the conf file has it; 0: not from a file */
 };
 struct conf {
 	int size;
-	int64_t psl_bytes;      /* -1: not given */
-	int psl_line;           /* 0: not from a file */
+	int64_t psl_bytes;       /* -1: not given */
+	int psl_line;            /* 0: not from a file */
 	struct conf_host *hosts; /* size entries, index == rank; NULL for a ";" string */
-	char *starter_host;     /* of a ";" string with "#Server Name", else NULL */
+	char *starter_host;      /* of a ";" string with "#Server Name", else NULL */
 	int starter_port;
-	bool derived_port;      /* the file has no ports (mxdev): hosts[0].port was drawn from its content,
+	bool derived_port;   /* the file has no ports (mxdev): hosts[0].port was drawn from its content,
 				 * inode and modification time, which every rank sees alike */
-	char **settings;        /* "name=value" of "#ibvdev name=value" lines, NULL-terminated */
-	int *settings_lines;    /* their line numbers */
+	char **settings;     /* "name=value" of "#ibvdev name=value" lines, NULL-terminated */
+	int *settings_lines; /* their line numbers */
 };
 /* text is a path, or a ";" string if it contains "#Number of Processes" and a ';'.
  * A file's lines may be host@rport@wport@rank@debugport, host@rport@wport@rank (niodev) and
@@ -81,8 +81,7 @@ int bootstrap_join(struct bootstrap *b, const struct log *log, char job_id[33]);
  * lengths[size] receives each one's length; out is packed in rank order. len 0 everywhere is a barrier.
  * Bounded like the join.  -ENOBUFS: out_size is too small here (lengths are set, the others are served, the
  * bootstrap lives on); -EINVAL: len; -ECONNRESET, -ETIMEDOUT: over for all, the text names the rank. */
-int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void *out, size_t out_size,
-			uint32_t *lengths);
+int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void *out, size_t out_size, uint32_t *lengths);
 
 /* This process's rank. */
 int bootstrap_rank(const struct bootstrap *b);

@@ -122,8 +122,7 @@ int card_parse(struct card *card, const char *text)
 	size_t len = strnlen(text, CARD_TEXT_BYTES);
 
 	memset(card, 0, sizeof(*card));
-	if (len >= sizeof(CARD_MAGIC) && strncmp(text, "ibvx", 4) == 0 &&
-	    strncmp(text, CARD_MAGIC "/", sizeof(CARD_MAGIC)) != 0)
+	if (len >= sizeof(CARD_MAGIC) && strncmp(text, "ibvx", 4) == 0 && strncmp(text, CARD_MAGIC "/", sizeof(CARD_MAGIC)) != 0)
 		return error_set(-EPROTO, "rank 0's card is of another version of ibvdev; install the same "
 					  "ibvdev everywhere");
 	if (len < CARD_CHECK_CHARS + 1 || len == CARD_TEXT_BYTES)

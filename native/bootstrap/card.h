@@ -22,10 +22,10 @@
 #define CARD_TEXT_BYTES 1000
 
 struct card {
-	char job_id[33];                     /* 32 hex digits; "": none (conf file) */
-	char secret[CARD_SECRET_CHARS + 1];  /* 32 hex digits; "": none (conf file) */
-	char host[CARD_HOST_CHARS + 1];      /* rank 0's host name, for texts only */
-	struct address_list addresses;       /* each with the port, best first */
+	char job_id[33];                    /* 32 hex digits; "": none (conf file) */
+	char secret[CARD_SECRET_CHARS + 1]; /* 32 hex digits; "": none (conf file) */
+	char host[CARD_HOST_CHARS + 1];     /* rank 0's host name, for texts only */
+	struct address_list addresses;      /* each with the port, best first */
 };
 
 /* A random job id and secret.  0 or -errno with text. */

@@ -81,8 +81,7 @@ static int service_open(const char *credential, const char *kind, uint8_t nonce[
 
 	if (err)
 		return err;
-	if (len < SERVICE_PREFIX || memcmp(payload, kind, 4) != 0 ||
-	    memchr(payload + SERVICE_PREFIX, '\0', len - SERVICE_PREFIX))
+	if (len < SERVICE_PREFIX || memcmp(payload, kind, 4) != 0 || memchr(payload + SERVICE_PREFIX, '\0', len - SERVICE_PREFIX))
 		return error_set(-EPROTO, "munge: a credential of this user, but not one of ibvdev's");
 	payload[len] = '\0';
 	memcpy(nonce, payload + 4, SERVICE_NONCE);
@@ -201,8 +200,7 @@ static void *service_thread(void *arg)
 	return NULL;
 }
 
-int card_service_start(struct card_service **out, const struct address_listener *listener, const char *job,
-		       const struct card *card)
+int card_service_start(struct card_service **out, const struct address_listener *listener, const char *job, const struct card *card)
 {
 	struct card_service *s = calloc(1, sizeof(*s));
 	int err;
@@ -255,7 +253,7 @@ static int ask_transfer(int fd, uint8_t *bytes, size_t len, bool out, int64_t de
 			len -= (size_t)n;
 		} else if (n == 0) {
 			return error_set(-EACCES, "what listens there closed the connection: another job's, another "
-					 "user's, or not rank 0");
+						  "user's, or not rank 0");
 		} else if (errno != EAGAIN && errno != EINTR) {
 			return error_sys(-errno, "asking for rank 0's card");
 		} else if (deadline_left_ms(deadline) == 0) {

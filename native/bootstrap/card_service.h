@@ -27,8 +27,7 @@ struct card_service;
 
 /* Serves on the listener, which now belongs to the service, until stop.  munge_load() has been called.
  * 0; -ENOMEM, -EMFILE, another -errno: with text, and the listener is the caller's still. */
-int card_service_start(struct card_service **out, const struct address_listener *listener, const char *job,
-		       const struct card *card);
+int card_service_start(struct card_service **out, const struct address_listener *listener, const char *job, const struct card *card);
 void card_service_stop(struct card_service *s); /* NULL allowed */
 
 /* Asks once, at each address of the list until one answers.  0; -errno with the text of the last that failed. */

@@ -63,9 +63,8 @@ static int conf_add_setting(struct conf_reader *r, const char *pair)
 	int *lines;
 
 	if (!strchr(pair, '=') || *pair == '=')
-		return error_set(-EINVAL,
-				 "%s line %d: \"#ibvdev %.*s\" is not of the form #ibvdev name=value",
-				 r->name, r->line, CONF_SHOW, pair);
+		return error_set(-EINVAL, "%s line %d: \"#ibvdev %.*s\" is not of the form #ibvdev name=value", r->name, r->line, CONF_SHOW,
+				 pair);
 	settings = realloc(conf->settings, ((size_t)r->settings + 2) * sizeof(*settings));
 	if (!settings)
 		return error_set(-ENOMEM, "%s: no memory", r->name);
@@ -101,9 +100,8 @@ static int conf_set_size(struct conf_reader *r, const char *text)
 	int64_t size;
 
 	if (conf_number(text, 1, CONF_RANKS_MAX, &size) < 0)
-		return error_set(-EINVAL,
-				 "%s line %d: number of processes \"%.*s\" is not a number from 1 to %d",
-				 r->name, r->line, CONF_SHOW, text, CONF_RANKS_MAX);
+		return error_set(-EINVAL, "%s line %d: number of processes \"%.*s\" is not a number from 1 to %d", r->name, r->line,
+				 CONF_SHOW, text, CONF_RANKS_MAX);
 	r->conf->size = (int)size;
 	return 0;
 }
@@ -111,9 +109,8 @@ static int conf_set_size(struct conf_reader *r, const char *text)
 static int conf_set_psl(struct conf_reader *r, const char *text)
 {
 	if (conf_number(text, 0, INT64_MAX, &r->conf->psl_bytes) < 0)
-		return error_set(-EINVAL,
-				 "%s line %d: protocol switch limit \"%.*s\" is not a number of bytes",
-				 r->name, r->line, CONF_SHOW, text);
+		return error_set(-EINVAL, "%s line %d: protocol switch limit \"%.*s\" is not a number of bytes", r->name, r->line,
+				 CONF_SHOW, text);
 	r->conf->psl_line = r->line;
 	return 0;
 }
@@ -132,21 +129,19 @@ static int conf_check_host(struct conf_reader *r, const char *host)
 	size_t len = strlen(host);
 
 	if (len == 0 || len > CONF_HOST_BYTES_MAX)
-		return error_set(-EINVAL, "%s line %d: the host name has %zu characters, allowed are 1 to %d",
-				 r->name, r->line, len, CONF_HOST_BYTES_MAX);
+		return error_set(-EINVAL, "%s line %d: the host name has %zu characters, allowed are 1 to %d", r->name, r->line, len,
+				 CONF_HOST_BYTES_MAX);
 	for (size_t i = 0; i < len; i++)
 		if (host[i] <= ' ' || host[i] > '~')
-			return error_set(-EINVAL, "%s line %d: host name with a blank or non-ASCII character",
-					 r->name, r->line);
+			return error_set(-EINVAL, "%s line %d: host name with a blank or non-ASCII character", r->name, r->line);
 	return 0;
 }
 
-static int conf_field(struct conf_reader *r, const char *what, const char *text, int64_t min, int64_t max,
-		      int64_t *out)
+static int conf_field(struct conf_reader *r, const char *what, const char *text, int64_t min, int64_t max, int64_t *out)
 {
 	if (conf_number(text, min, max, out) < 0)
-		return error_set(-EINVAL, "%s line %d: %s \"%.*s\" is not a number from %lld to %lld",
-				 r->name, r->line, what, CONF_SHOW, text, (long long)min, (long long)max);
+		return error_set(-EINVAL, "%s line %d: %s \"%.*s\" is not a number from %lld to %lld", r->name, r->line, what, CONF_SHOW,
+				 text, (long long)min, (long long)max);
 	return 0;
 }
 
@@ -155,13 +150,12 @@ static int conf_put_host(struct conf_reader *r, int64_t rank, const char *name, 
 	struct conf_host *host;
 
 	if (rank < 0 || rank >= r->conf->size)
-		return error_set(-EINVAL,
-				 "%s line %d: rank %lld, but the file states %d processes (ranks 0 to %d)",
-				 r->name, r->line, (long long)rank, r->conf->size, r->conf->size - 1);
+		return error_set(-EINVAL, "%s line %d: rank %lld, but the file states %d processes (ranks 0 to %d)", r->name, r->line,
+				 (long long)rank, r->conf->size, r->conf->size - 1);
 	host = &r->conf->hosts[rank];
 	if (host->host)
-		return error_set(-EINVAL, "%s line %d: rank %lld is already on line %d; give every rank once",
-				 r->name, r->line, (long long)rank, host->line);
+		return error_set(-EINVAL, "%s line %d: rank %lld is already on line %d; give every rank once", r->name, r->line,
+				 (long long)rank, host->line);
 	host->host = strdup(name);
 	if (!host->host)
 		return error_set(-ENOMEM, "%s: no memory", r->name);
@@ -187,8 +181,7 @@ static int conf_add_host(struct conf_reader *r, char *text)
 	if (!err)
 		err = conf_field(r, "port", fields[1], 0, 65535, &first);
 	if (!err)
-		err = conf_field(r, count == 4 ? "second number" : "second port", fields[2], 0, 65535,
-				 &second);
+		err = conf_field(r, count == 4 ? "second number" : "second port", fields[2], 0, 65535, &second);
 	if (!err)
 		err = conf_field(r, count == 4 ? "third number" : "rank", fields[3], 0, INT32_MAX, &rank);
 	if (!err && count == 5)
@@ -200,8 +193,7 @@ static int conf_add_host(struct conf_reader *r, char *text)
 		return conf_put_host(r, second, fields[0], 0);
 	}
 	if (first == 0)
-		return error_set(-EINVAL, "%s line %d: port 0; give a port from 1 to 65535", r->name,
-				 r->line);
+		return error_set(-EINVAL, "%s line %d: port 0; give a port from 1 to 65535", r->name, r->line);
 	return conf_put_host(r, rank, fields[0], (int)first);
 }
 
@@ -218,8 +210,8 @@ static int conf_line(struct conf_reader *r, char *text)
 	default: break;
 	}
 	if (r->hosts == r->conf->size)
-		return error_set(-EINVAL, "%s line %d: one process line too many; the file states %d processes",
-				 r->name, r->line, r->conf->size);
+		return error_set(-EINVAL, "%s line %d: one process line too many; the file states %d processes", r->name, r->line,
+				 r->conf->size);
 	if (!r->conf->hosts) {
 		r->conf->hosts = calloc((size_t)r->conf->size, sizeof(*r->conf->hosts));
 		if (!r->conf->hosts)
@@ -253,11 +245,10 @@ static int conf_check_complete(const struct conf_reader *r)
 		return 0;
 	while (r->conf->hosts && r->conf->hosts[missing].host)
 		missing++;
-	return error_set(
-		-EINVAL,
-		"%s ends after line %d with %d process lines, but states %d processes; rank %d is the first "
-		"without a line",
-		r->name, r->line, r->hosts, r->conf->size, missing);
+	return error_set(-EINVAL,
+			 "%s ends after line %d with %d process lines, but states %d processes; rank %d is the first "
+			 "without a line",
+			 r->name, r->line, r->hosts, r->conf->size, missing);
 }
 
 int conf_parse_file(struct conf *conf, const char *name, const char *bytes, size_t len, uint64_t salt)
@@ -325,8 +316,7 @@ static int conf_read_file(struct conf *conf, const char *path)
 		goto close_file;
 	}
 	if (!S_ISREG(st.st_mode) || st.st_size > CONF_FILE_BYTES_MAX) {
-		err = error_set(-EINVAL, "conf \"%s\" is %s", path,
-				S_ISREG(st.st_mode) ? "larger than 16 MB" : "not a regular file");
+		err = error_set(-EINVAL, "conf \"%s\" is %s", path, S_ISREG(st.st_mode) ? "larger than 16 MB" : "not a regular file");
 		goto close_file;
 	}
 	bytes = malloc((size_t)st.st_size + 1);

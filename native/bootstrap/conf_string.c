@@ -13,10 +13,8 @@
 static int string_number(const char *name, const char *value, int64_t min, int64_t max, int64_t *out)
 {
 	if (conf_number(value, min, max, out) < 0)
-		return error_set(
-			-EINVAL,
-			"conf string: the value \"%.*s\" of \"%s\" is not a number from %lld to %lld",
-			CONF_SHOW, value, name, (long long)min, (long long)max);
+		return error_set(-EINVAL, "conf string: the value \"%.*s\" of \"%s\" is not a number from %lld to %lld", CONF_SHOW, value,
+				 name, (long long)min, (long long)max);
 	return 0;
 }
 
@@ -56,8 +54,7 @@ static int string_pair(struct conf *conf, const char *name, const char *value)
 
 static bool string_known(const char *name)
 {
-	static const char *const names[] = {"#Number of Processes", "#Protocol Switch Limit", "#Server Name",
-					    "#Server Port"};
+	static const char *const names[] = {"#Number of Processes", "#Protocol Switch Limit", "#Server Name", "#Server Port"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0)
@@ -70,11 +67,10 @@ static int string_check(const struct conf *conf)
 	if (conf->size == 0)
 		return error_set(-EINVAL, "conf string: no \"#Number of Processes\"");
 	if (conf->size > 1 && (!conf->starter_host || !conf->starter_port))
-		return error_set(
-			-EINVAL,
-			"conf string for %d processes without \"%s\"; without a starter to ask for the other "
-			"ranks give a conf file",
-			conf->size, conf->starter_host ? "#Server Port" : "#Server Name");
+		return error_set(-EINVAL,
+				 "conf string for %d processes without \"%s\"; without a starter to ask for the other "
+				 "ranks give a conf file",
+				 conf->size, conf->starter_host ? "#Server Port" : "#Server Name");
 	return 0;
 }
 
@@ -85,8 +81,7 @@ int conf_parse_string(struct conf *conf, const char *text)
 
 	conf->psl_bytes = -1;
 	if (strlen(text) > CONF_STRING_BYTES_MAX)
-		return error_set(-EINVAL, "conf string of %zu bytes; the limit is %d", strlen(text),
-				 CONF_STRING_BYTES_MAX);
+		return error_set(-EINVAL, "conf string of %zu bytes; the limit is %d", strlen(text), CONF_STRING_BYTES_MAX);
 	copy = strdup(text);
 	if (!copy)
 		return error_set(-ENOMEM, "conf string: no memory");

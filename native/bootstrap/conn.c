@@ -63,8 +63,7 @@ static int conn_begin_body(struct conn *c, conn_limit *limit, void *arg)
 	if (max < 0)
 		return error_set(-EPROTO, "it sent message kind %d out of turn", kind);
 	if ((int64_t)len > max)
-		return error_set(-EPROTO, "it sent message kind %d with %u bytes, which is too long", kind,
-				 len);
+		return error_set(-EPROTO, "it sent message kind %d with %u bytes, which is too long", kind, len);
 	c->in = frame_new((enum message_kind)kind, NULL, len);
 	c->in_got = 0;
 	return c->in ? 1 : error_set(-EPROTO, "no memory for a message of %u bytes", len);
@@ -102,8 +101,7 @@ int conn_flush(struct conn *c)
 	while (c->count > 0) {
 		struct frame *f = c->queue[c->first];
 		size_t len = sizeof(struct message_header) + f->len;
-		ssize_t n = send(c->fd, f->bytes + c->front_done, len - c->front_done,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send(c->fd, f->bytes + c->front_done, len - c->front_done, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;

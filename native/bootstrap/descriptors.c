@@ -40,9 +40,8 @@ int descriptors_none(const char *what, int more)
 		return error_sys(-EMFILE, "%s", what);
 	for (int fd = 0; fd < DESCRIPTORS_SCAN && (rlim_t)fd < limit.rlim_cur; fd++)
 		open_count += fcntl(fd, F_GETFD) >= 0;
-	return error_set(
-		-EMFILE,
-		"%s: this process has no file descriptor left: its limit RLIMIT_NOFILE is %llu, it needs "
-		"at least %d; raise it (ulimit -n)",
-		what, (unsigned long long)limit.rlim_cur, open_count + more);
+	return error_set(-EMFILE,
+			 "%s: this process has no file descriptor left: its limit RLIMIT_NOFILE is %llu, it needs "
+			 "at least %d; raise it (ulimit -n)",
+			 what, (unsigned long long)limit.rlim_cur, open_count + more);
 }

@@ -26,8 +26,7 @@ void tree_name(const struct tree *t, int rank, char *out, size_t size)
 		roster_host(&t->roster, rank, member.host);
 		tree_member_name(t, &member, out, size);
 	} else if (rank >= 0 && rank < t->cfg.size && b->members && b->members[rank].pid) {
-		snprintf(out, size, "rank %d (pid %u on %s)", rank, b->members[rank].pid,
-			 b->node[b->members[rank].node].host);
+		snprintf(out, size, "rank %d (pid %u on %s)", rank, b->members[rank].pid, b->node[b->members[rank].node].host);
 	} else if (t->cfg.name && rank >= 0 && rank < t->cfg.size) {
 		t->cfg.name(t->cfg.net_arg, rank, out, size);
 	} else {
@@ -49,8 +48,7 @@ bool tree_same_node(const struct tree *t, int a, int b)
 void failure_verdict(struct tree *t)
 {
 	uint8_t body[4 + MESSAGE_TEXT_BYTES];
-	struct frame *f =
-		frame_new(MESSAGE_FAILED, body, message_put_text(body, t->failure_code, t->failure));
+	struct frame *f = frame_new(MESSAGE_FAILED, body, message_put_text(body, t->failure_code, t->failure));
 
 	tree_set_state(t, TREE_FAILED);
 	seek_stop(t);
@@ -106,8 +104,7 @@ void failure_on_frame(struct tree *t, int link, const struct frame *frame)
 	} else if (t->state == TREE_WATCHED || t->state == TREE_LEAVING) {
 		struct link gone = *l;
 
-		snprintf(why, sizeof(why),
-			 from_parent ? "it has given this rank up: %s" : "it could not start: %s", text);
+		snprintf(why, sizeof(why), from_parent ? "it has given this rank up: %s" : "it could not start: %s", text);
 		tree_link_close(t, link);
 		if (from_parent)
 			notice_parent_down(t, &gone, -EPROTO, why);

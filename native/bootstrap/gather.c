@@ -12,8 +12,7 @@
 
 #define GATHER_HEAD sizeof(struct message_gather)
 
-int gather_unpack(const void *in, size_t len, int size, uint32_t number, void *out, size_t out_size,
-		  uint32_t *lengths)
+int gather_unpack(const void *in, size_t len, int size, uint32_t number, void *out, size_t out_size, uint32_t *lengths)
 {
 	const uint8_t *p = in;
 	size_t head = 8, total = 0;
@@ -57,8 +56,7 @@ int gather_check(const uint8_t *in, size_t len, int size)
 			return -EPROTO;
 		rank = message_get32(in + at);
 		bytes = message_get32(in + at + 4);
-		if (rank >= (uint32_t)size || bytes == 0 || bytes > MESSAGE_GATHER_BYTES ||
-		    len - at - 8 < bytes)
+		if (rank >= (uint32_t)size || bytes == 0 || bytes > MESSAGE_GATHER_BYTES || len - at - 8 < bytes)
 			return -EPROTO;
 		at += 8 + bytes;
 	}
@@ -105,8 +103,7 @@ static struct frame *gather_merge(struct tree *t)
 	if (!f)
 		return NULL;
 	message_put32(&head.number, t->gather_number);
-	message_put32(&head.left_ms,
-		      (uint32_t)(t->deadline > t->now ? (t->deadline - t->now) / TREE_NS_PER_MS : 0));
+	message_put32(&head.left_ms, (uint32_t)(t->deadline > t->now ? (t->deadline - t->now) / TREE_NS_PER_MS : 0));
 	message_put32(&head.ranks, ranks);
 	p = f->bytes + sizeof(struct message_header);
 	memcpy(p, &head, sizeof(head));
@@ -205,17 +202,14 @@ static void gather_check_complete(struct tree *t)
 	if (!t->gathering || !t->gather_own)
 		return;
 	for (int i = 0; i < t->link_max; i++)
-		if (t->links[i].state == LINK_CHILD &&
-		    (!t->links[i].gather || gather_number_of(t->links[i].gather) != t->gather_number))
+		if (t->links[i].state == LINK_CHILD && (!t->links[i].gather || gather_number_of(t->links[i].gather) != t->gather_number))
 			return;
 	gather_finish(t);
 }
 
 static void gather_limit(struct tree *t, const struct frame *f)
 {
-	int64_t deadline =
-		t->now + (int64_t)message_get32(frame_body(f) + offsetof(struct message_gather, left_ms)) *
-				 TREE_NS_PER_MS;
+	int64_t deadline = t->now + (int64_t)message_get32(frame_body(f) + offsetof(struct message_gather, left_ms)) * TREE_NS_PER_MS;
 
 	if (t->gather_own && deadline < t->deadline)
 		t->deadline = deadline;
@@ -273,8 +267,7 @@ void gather_on_frame(struct tree *t, int link, struct frame *frame)
 	}
 	if (frame_kind(frame) == MESSAGE_GATHERED || t->state != TREE_JOINED ||
 	    (l->gather && gather_number_of(l->gather) == t->gather_number + !t->gathering) ||
-	    gather_check(frame_body(frame), frame->len, t->cfg.size) < 0 ||
-	    gather_number_of(frame) != t->gather_number + !t->gathering) {
+	    gather_check(frame_body(frame), frame->len, t->cfg.size) < 0 || gather_number_of(frame) != t->gather_number + !t->gathering) {
 		error_set(-EPROTO, "it takes part in another allgather");
 		tree_break(t, link);
 		return;
@@ -310,8 +303,7 @@ static int gather_missing(struct tree *t)
 			 "%d of %d ranks came to the start but did not go on within %lld ms "
 			 "(start_timeout_ms): %s%s; are "
 			 "they stopped or overloaded?",
-			 missing, t->cfg.size, (long long)t->cfg.timeout_ms, names,
-			 missing > named ? " and others" : "");
+			 missing, t->cfg.size, (long long)t->cfg.timeout_ms, names, missing > named ? " and others" : "");
 }
 
 void gather_late(struct tree *t)
@@ -323,9 +315,6 @@ void gather_late(struct tree *t)
 		return;
 	}
 	tree_name(t, t->parent >= 0 ? t->links[t->parent].member.rank : 0, name, sizeof(name));
-	tree_fail(
-		t,
-		error_set(-ETIMEDOUT,
-			  "%s did not answer within %lld ms (start_timeout_ms); is it stopped or overloaded?",
-			  name, (long long)t->cfg.timeout_ms));
+	tree_fail(t, error_set(-ETIMEDOUT, "%s did not answer within %lld ms (start_timeout_ms); is it stopped or overloaded?", name,
+			       (long long)t->cfg.timeout_ms));
 }

@@ -13,8 +13,7 @@
 #define GATHER_DIFFERENT UINT32_MAX
 
 /* Takes the payload of GATHERED apart.  0; -EPROTO; -ENOBUFS: out is too small (lengths are set). */
-int gather_unpack(const void *in, size_t len, int size, uint32_t number, void *out, size_t out_size,
-		  uint32_t *lengths);
+int gather_unpack(const void *in, size_t len, int size, uint32_t number, void *out, size_t out_size, uint32_t *lengths);
 
 /* Checks the records of a GATHER: 0 or -EPROTO. */
 int gather_check(const uint8_t *in, size_t len, int size);

@@ -51,8 +51,7 @@ int tree_make_room(struct tree *t, int64_t now)
 	if (oldest < 0)
 		return -1;
 	if (t->links[oldest].state != LINK_REFUSED &&
-	    t->links[oldest].deadline - now >
-		    (TREE_HANDSHAKE_MS - HANDSHAKE_YOUNG_MS) * (int64_t)TREE_NS_PER_MS)
+	    t->links[oldest].deadline - now > (TREE_HANDSHAKE_MS - HANDSHAKE_YOUNG_MS) * (int64_t)TREE_NS_PER_MS)
 		return 0;
 	tree_link_close(t, oldest);
 	return 1;
@@ -72,15 +71,14 @@ bool tree_accepts(const struct tree *t, enum message_purpose purpose)
 	case MESSAGE_LOCAL: return t->state == TREE_MEETING && (tree_is_root(t) || *t->job_id);
 	case MESSAGE_ATTACH:
 		return *t->job_id && (t->state == TREE_MEETING || t->state == TREE_WATCHED ||
-				      (t->state == TREE_LEAVING && tree_is_root(t)) ||
-				      (t->state == TREE_JOINED && t->gathering));
+				      (t->state == TREE_LEAVING && tree_is_root(t)) || (t->state == TREE_JOINED && t->gathering));
 	case MESSAGE_PURPOSE_COUNT: break;
 	}
 	return false;
 }
 
-int tree_on_accept(struct tree *t, enum message_purpose purpose, const struct message_address *from,
-		   const char *text, bool loopback, int64_t now)
+int tree_on_accept(struct tree *t, enum message_purpose purpose, const struct message_address *from, const char *text, bool loopback,
+		   int64_t now)
 {
 	int count = 0, i;
 
@@ -106,8 +104,8 @@ void handshake_refuse(struct tree *t, int link, int code)
 	struct link *l = &t->links[link];
 
 	t->refused++;
-	snprintf(t->last_refusal, sizeof(t->last_refusal), "one from %s that claimed to be rank %d: %.150s",
-		 l->from, l->member.rank, error_text());
+	snprintf(t->last_refusal, sizeof(t->last_refusal), "one from %s that claimed to be rank %d: %.150s", l->from, l->member.rank,
+		 error_text());
 	log_warn(t->cfg.log, "bootstrap: refused %s", t->last_refusal);
 	tree_send_text(t, link, MESSAGE_REFUSED, code, error_text());
 	t->cfg.net->finish(t->cfg.net_arg, link);
@@ -126,8 +124,7 @@ static int handshake_check_hello(const struct tree *t, const struct link *l)
 		return error_set(-EACCES, "it does not name the job");
 	if (l->member.secret != t->me.secret)
 		return error_set(-EACCES, "job_secret is set on %s, not on %s; give every rank the same",
-				 l->member.secret ? "that rank" : "rank 0",
-				 l->member.secret ? "rank 0" : "that rank");
+				 l->member.secret ? "that rank" : "rank 0", l->member.secret ? "rank 0" : "that rank");
 	return 0;
 }
 
@@ -264,8 +261,7 @@ static void handshake_on_accepted(struct tree *t, int link, const struct frame *
 		memcpy(&a, frame_body(frame), sizeof(a));
 	memcpy(proof.listener_nonce, l->nonce, sizeof(proof.listener_nonce));
 	if (frame->len != sizeof(a) || !proof_holds(&proof, PROOF_LISTENER, a.proof)) {
-		snprintf(why, sizeof(why),
-			 "what answers at %.150s does not know the job_secret; is it another job's rank 0?",
+		snprintf(why, sizeof(why), "what answers at %.150s does not know the job_secret; is it another job's rank 0?",
 			 t->cfg.where);
 		seek_on_failure(t, link, -EACCES, why, true);
 		return;
@@ -274,8 +270,8 @@ static void handshake_on_accepted(struct tree *t, int link, const struct frame *
 	l->member.rank = (int)message_get32(&a.rank);
 	l->member.pid = (int)(message_get32(&a.pid) & INT32_MAX);
 	message_get_chars(l->member.host, a.host, MESSAGE_HOST_BYTES);
-	if (!message_is_job_id(id) || l->member.rank < 0 || l->member.rank >= t->cfg.size ||
-	    l->member.rank == t->cfg.rank || (*t->job_id && strcmp(t->job_id, id) != 0)) {
+	if (!message_is_job_id(id) || l->member.rank < 0 || l->member.rank >= t->cfg.size || l->member.rank == t->cfg.rank ||
+	    (*t->job_id && strcmp(t->job_id, id) != 0)) {
 		seek_on_failure(t, link, -EPROTO, "it sent a malformed answer", false);
 		return;
 	}
@@ -312,7 +308,6 @@ void handshake_on_time(struct tree *t)
 		if (handshake_is_open(l))
 			tree_link_close(t, i);
 		else
-			seek_on_failure(t, i, -ETIMEDOUT,
-					"something accepts connections there but does not answer", false);
+			seek_on_failure(t, i, -ETIMEDOUT, "something accepts connections there but does not answer", false);
 	}
 }

@@ -75,8 +75,7 @@ static bool interfaces_usable(const struct ifaddrs *i)
 		return false;
 	if (i->ifa_addr->sa_family == AF_INET)
 		return true;
-	return i->ifa_addr->sa_family == AF_INET6 &&
-	       !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)i->ifa_addr)->sin6_addr);
+	return i->ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)i->ifa_addr)->sin6_addr);
 }
 
 static enum rank_of_address interfaces_kind(const struct ifaddrs *i)
@@ -112,8 +111,7 @@ static void interfaces_match(struct address_list *out, const struct ifaddrs *all
 	bool is_subnet = interfaces_subnet(word, &net);
 
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-		if (interfaces_usable(i) &&
-		    (is_subnet ? interfaces_within(&net, i->ifa_addr) : strcmp(i->ifa_name, word) == 0))
+		if (interfaces_usable(i) && (is_subnet ? interfaces_within(&net, i->ifa_addr) : strcmp(i->ifa_name, word) == 0))
 			interfaces_add(out, i->ifa_addr);
 }
 
@@ -135,10 +133,8 @@ static int interfaces_nothing(const struct ifaddrs *all, const struct settings *
 	int bits;
 
 	for (const struct ifaddrs *i = all; i && used < sizeof(shown); i = i->ifa_next)
-		if (interfaces_usable(i) &&
-		    inet_ntop(i->ifa_addr->sa_family, interfaces_bytes(i->ifa_addr, &bits), host, sizeof(host)))
-			used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%s %s", used ? ", " : "",
-						 i->ifa_name, host);
+		if (interfaces_usable(i) && inet_ntop(i->ifa_addr->sa_family, interfaces_bytes(i->ifa_addr, &bits), host, sizeof(host)))
+			used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%s %s", used ? ", " : "", i->ifa_name, host);
 	return error_set(-EINVAL, "net=%.100s (%s): no interface or address of this host matches; there are: %s",
 			 settings_text(settings, SETTING_NET), settings_origin(settings, SETTING_NET), shown);
 }

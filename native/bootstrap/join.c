@@ -56,10 +56,9 @@ static int join_listen(struct bootstrap *b, int64_t deadline)
 /* The card's secret becomes that of the job, unless the user has set one. */
 static int join_take_card(struct bootstrap *b, const struct card *card)
 {
-	return *card->secret
-		       ? settings_set(b->settings, SETTINGS_CONF_FILE, setting_info(SETTING_JOB_SECRET)->name,
-				      card->secret, "rank 0's card")
-		       : 0;
+	return *card->secret ? settings_set(b->settings, SETTINGS_CONF_FILE, setting_info(SETTING_JOB_SECRET)->name, card->secret,
+					    "rank 0's card")
+			     : 0;
 }
 
 /* The name of this job's local listener, once the launcher has made rank 0 known. */
@@ -77,8 +76,7 @@ static bool join_is_loopback(const struct address_listener *l)
 {
 	struct address a = {.len = sizeof(a.addr)};
 
-	return l->count > 0 && getsockname(l->fds[0], (struct sockaddr *)&a.addr, &a.len) == 0 &&
-	       address_is_loopback(&a);
+	return l->count > 0 && getsockname(l->fds[0], (struct sockaddr *)&a.addr, &a.len) == 0 && address_is_loopback(&a);
 }
 
 static int join_find_root(struct bootstrap *b, struct card *card, int64_t deadline)
@@ -209,8 +207,7 @@ int bootstrap_join(struct bootstrap *b, const struct log *log, char job_id[33])
 	return 0;
 }
 
-int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void *out, size_t out_size,
-			uint32_t *lengths)
+int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void *out, size_t out_size, uint32_t *lengths)
 {
 	const struct frame *f;
 	int err;
@@ -220,8 +217,7 @@ int bootstrap_allgather(struct bootstrap *b, const void *mine, size_t len, void 
 	if (!b->tree || tree_state(b->tree) != TREE_JOINED)
 		return error_set(-EINVAL, "allgather is possible only between join and watch");
 	if (len > MESSAGE_GATHER_BYTES)
-		return error_set(-EINVAL, "allgather of %zu bytes; a rank may give %u", len,
-				 MESSAGE_GATHER_BYTES);
+		return error_set(-EINVAL, "allgather of %zu bytes; a rank may give %u", len, MESSAGE_GATHER_BYTES);
 	b->gathers++;
 	err = tree_gather(b->tree, mine, len, clock_now_ns());
 	if (!err)

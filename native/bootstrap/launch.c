@@ -48,8 +48,10 @@ static int launch_choose(const struct bootstrap_config *cfg, const struct launch
 		return error_set(-EINVAL, "give either a conf or a list of peers");
 	*out = &launch_conf;
 	if (!launch_is_auto(cfg) && !automatic && strcmp(named, "conf") != 0)
-		return error_set(-EINVAL, "launcher=%s (%s), but the program names the conf %.200s; name the conf auto, "
-				 "or leave the launcher to auto", named, origin, cfg->conf ? cfg->conf : "by a list of peers");
+		return error_set(-EINVAL,
+				 "launcher=%s (%s), but the program names the conf %.200s; name the conf auto, "
+				 "or leave the launcher to auto",
+				 named, origin, cfg->conf ? cfg->conf : "by a list of peers");
 	if (!launch_is_auto(cfg))
 		return 0;
 	if (!automatic)
@@ -65,11 +67,13 @@ static int launch_choose(const struct bootstrap_config *cfg, const struct launch
 static int launch_check(const struct launch *l, const struct bootstrap_config *cfg)
 {
 	if (cfg->rank >= 0 && cfg->rank != l->rank)
-		return error_set(-EINVAL, "rank %d was given, but %s reports that this is rank %d of %d; give the rank -1 to "
-				 "take its word", cfg->rank, l->row->title, l->rank, l->size);
+		return error_set(-EINVAL,
+				 "rank %d was given, but %s reports that this is rank %d of %d; give the rank -1 to "
+				 "take its word",
+				 cfg->rank, l->row->title, l->rank, l->size);
 	if (cfg->size != 0 && cfg->size != l->size)
-		return error_set(-EINVAL, "size %d was given, but %s reports that there are %d ranks; give 0 to take its word",
-				 cfg->size, l->row->title, l->size);
+		return error_set(-EINVAL, "size %d was given, but %s reports that there are %d ranks; give 0 to take its word", cfg->size,
+				 l->row->title, l->size);
 	return 0;
 }
 
@@ -170,14 +174,12 @@ const struct conf_host *launch_host(const struct launch *l, int rank)
 
 int launch_listen(struct launch *l, struct address_listener *listener, const struct log *log, int64_t deadline)
 {
-	return l->row->engine ? launch_engine_listen(l, listener, deadline)
-					: l->row->listen(l, listener, log, deadline);
+	return l->row->engine ? launch_engine_listen(l, listener, deadline) : l->row->listen(l, listener, log, deadline);
 }
 
 int launch_publish(struct launch *l, struct card *card, const struct address_listener *listener, int64_t deadline)
 {
-	return l->row->engine ? launch_engine_publish(l, card, listener, deadline)
-					: l->row->publish(l, card, listener, deadline);
+	return l->row->engine ? launch_engine_publish(l, card, listener, deadline) : l->row->publish(l, card, listener, deadline);
 }
 
 int launch_fetch(struct launch *l, struct card *card, int64_t deadline)

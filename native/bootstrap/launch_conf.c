@@ -20,8 +20,7 @@
 static int conf_open_peers(struct launch *l, const struct bootstrap_config *cfg)
 {
 	if (cfg->size < 1 || cfg->size > CONF_RANKS_MAX)
-		return error_set(-EINVAL, "size %d; with a list of peers give a size from 1 to %d", cfg->size,
-				 CONF_RANKS_MAX);
+		return error_set(-EINVAL, "size %d; with a list of peers give a size from 1 to %d", cfg->size, CONF_RANKS_MAX);
 	l->conf.psl_bytes = -1;
 	l->conf.size = cfg->size;
 	l->conf.hosts = calloc((size_t)cfg->size, sizeof(*l->conf.hosts));
@@ -29,8 +28,7 @@ static int conf_open_peers(struct launch *l, const struct bootstrap_config *cfg)
 		return error_set(-ENOMEM, "no memory for %d ranks", cfg->size);
 	for (int i = 0; i < cfg->size; i++) {
 		struct conf_host *host = &l->conf.hosts[i];
-		int err = cfg->peers[i] ? address_split(cfg->peers[i], &host->host, &host->port)
-					: error_set(-EINVAL, "no address");
+		int err = cfg->peers[i] ? address_split(cfg->peers[i], &host->host, &host->port) : error_set(-EINVAL, "no address");
 
 		if (err)
 			return error_prefix(err, "peer %d", i);
@@ -47,15 +45,13 @@ static int conf_open_settings(const struct launch *l, struct settings *settings)
 	if (conf->psl_bytes >= 0) {
 		snprintf(number, sizeof(number), "%lld", (long long)conf->psl_bytes);
 		if (conf->psl_line)
-			snprintf(origin, sizeof(origin), "conf file %.400s line %d", l->conf_text,
-				 conf->psl_line);
+			snprintf(origin, sizeof(origin), "conf file %.400s line %d", l->conf_text, conf->psl_line);
 		else
 			snprintf(origin, sizeof(origin), "conf string");
 		err = settings_set(settings, SETTINGS_CONF_FILE, "psl", number, origin);
 	}
 	for (int i = 0; !err && conf->settings && conf->settings[i]; i++) {
-		snprintf(origin, sizeof(origin), "conf file %.400s line %d", l->conf_text,
-			 conf->settings_lines[i]);
+		snprintf(origin, sizeof(origin), "conf file %.400s line %d", l->conf_text, conf->settings_lines[i]);
 		err = settings_set_pair(settings, SETTINGS_CONF_FILE, conf->settings[i], origin);
 	}
 	return err;
@@ -66,11 +62,10 @@ static int conf_open_check(const struct launch *l, const struct bootstrap_config
 	const char *what = cfg->conf ? cfg->conf : "the list of peers";
 
 	if (cfg->conf && cfg->size != 0 && cfg->size != l->conf.size)
-		return error_set(-EINVAL, "size %d, but %.200s has %d processes; give the same or 0",
-				 cfg->size, what, l->conf.size);
+		return error_set(-EINVAL, "size %d, but %.200s has %d processes; give the same or 0", cfg->size, what, l->conf.size);
 	if (cfg->rank < 0 || cfg->rank >= l->conf.size)
-		return error_set(-EINVAL, "rank %d, but %.200s has %d processes: ranks are 0 to %d",
-				 cfg->rank, what, l->conf.size, l->conf.size - 1);
+		return error_set(-EINVAL, "rank %d, but %.200s has %d processes: ranks are 0 to %d", cfg->rank, what, l->conf.size,
+				 l->conf.size - 1);
 	return 0;
 }
 
@@ -101,8 +96,7 @@ static void conf_set_where(struct launch *l)
 
 	if (host->line && n > 0 && (size_t)n < sizeof(l->where))
 		snprintf(l->where + n, sizeof(l->where) - (size_t)n, " (%s%.150s line %d)",
-			 l->conf.derived_port ? "a port drawn from the content of " : "", l->conf_text,
-			 host->line);
+			 l->conf.derived_port ? "a port drawn from the content of " : "", l->conf_text, host->line);
 }
 
 /* Loopback is enough, and shuts the network out, if every rank names the same loopback host: list shrinks to that. */
@@ -131,8 +125,7 @@ static int conf_listen(struct launch *l, struct address_listener *listener, cons
 	if (err)
 		log_warn(log, "bootstrap: %s; listening on every interface", error_text());
 	local = !err && conf_is_local(l, &list);
-	while ((err = address_listen(listener, local ? &list : NULL, port)) == -EADDRINUSE &&
-	       deadline_left_ms(patience) > 0)
+	while ((err = address_listen(listener, local ? &list : NULL, port)) == -EADDRINUSE && deadline_left_ms(patience) > 0)
 		nanosleep(&pause, NULL);
 	if (err == -EADDRINUSE)
 		return error_set(err,
@@ -143,8 +136,7 @@ static int conf_listen(struct launch *l, struct address_listener *listener, cons
 	return err;
 }
 
-static int conf_publish(struct launch *l, const struct card *card, const struct address_listener *listener,
-			int64_t deadline)
+static int conf_publish(struct launch *l, const struct card *card, const struct address_listener *listener, int64_t deadline)
 {
 	int err;
 
@@ -170,8 +162,7 @@ static int conf_fetch(struct launch *l, struct card *card, int64_t deadline)
 	host = &l->conf.hosts[0];
 	memset(card, 0, sizeof(*card));
 	snprintf(card->host, sizeof(card->host), "%s", host->host);
-	while ((err = address_resolve(&card->addresses, host->host, host->port)) == -EAGAIN &&
-	       deadline_left_ms(patience) > 0)
+	while ((err = address_resolve(&card->addresses, host->host, host->port)) == -EAGAIN && deadline_left_ms(patience) > 0)
 		nanosleep(&pause, NULL);
 	return err == 0 ? 0 : error_prefix(-EHOSTUNREACH, "rank 0 at %s", l->where);
 }

@@ -40,8 +40,8 @@ int launch_variable(const char *name, int64_t min, int64_t max, int *out)
 	if (!text || !*text)
 		return -ENOENT;
 	if (conf_number(text, min, max, &number) < 0)
-		return error_set(-EINVAL, "%s=%.40s of the environment is not a number from %lld to %lld", name, text,
-				 (long long)min, (long long)max);
+		return error_set(-EINVAL, "%s=%.40s of the environment is not a number from %lld to %lld", name, text, (long long)min,
+				 (long long)max);
 	*out = (int)number;
 	return 0;
 }
@@ -52,18 +52,18 @@ static int engine_claim(struct launch *l)
 
 	pthread_mutex_lock(&session.lock);
 	if (session.state != SESSION_UNUSED && session.row != l->row) {
-		err = error_set(-EBUSY, "this process has used %s before and cannot turn to %s", session.row->title,
-				l->row->title);
+		err = error_set(-EBUSY, "this process has used %s before and cannot turn to %s", session.row->title, l->row->title);
 	} else if (session.state == SESSION_UNUSED) {
 		session.state = SESSION_OPEN;
 		session.row = l->row;
 		l->holds = true;
 	} else if (session.state == SESSION_OPEN) {
-		err = error_set(-EBUSY, "another thread is opening an endpoint by %s; open one after the other",
-				l->row->title);
+		err = error_set(-EBUSY, "another thread is opening an endpoint by %s; open one after the other", l->row->title);
 	} else if (session.state == SESSION_FAILED) {
-		err = error_set(-ESTALE, "a start by %s has failed in this process before, and its session serves once; "
-				"start the job again", l->row->title);
+		err = error_set(-ESTALE,
+				"a start by %s has failed in this process before, and its session serves once; "
+				"start the job again",
+				l->row->title);
 	} else {
 		l->again = true;
 		l->rank = session.rank;
@@ -117,12 +117,13 @@ int launch_engine_listen(struct launch *l, struct address_listener *listener, in
 
 	if (err)
 		return err;
-	while ((err = address_listen(listener, only ? &list : NULL, port)) == -EADDRINUSE && port &&
-	       deadline_left_ms(patience) > 0)
+	while ((err = address_listen(listener, only ? &list : NULL, port)) == -EADDRINUSE && port && deadline_left_ms(patience) > 0)
 		nanosleep(&pause, NULL);
 	if (err == -EADDRINUSE)
-		return error_set(err, "port %d, at which the ranks of this job have met before, is in use by another "
-				 "process now; start the job again", port);
+		return error_set(err,
+				 "port %d, at which the ranks of this job have met before, is in use by another "
+				 "process now; start the job again",
+				 port);
 	return err;
 }
 

@@ -53,8 +53,10 @@ static bool pmi_found(char why[LAUNCH_WHY_BYTES])
 static int pmi_gone(const char *doing, int err)
 {
 	if (err == 0 || err == -EPIPE)
-		return error_set(-EPROTO, "PMI: the connection to the launcher, asked to %s, has ended; did another copy of "
-				 "this library, or an MPI library, use it up before?", doing);
+		return error_set(-EPROTO,
+				 "PMI: the connection to the launcher, asked to %s, has ended; did another copy of "
+				 "this library, or an MPI library, use it up before?",
+				 doing);
 	return error_sys(err, "PMI: asking the launcher to %s", doing);
 }
 
@@ -68,8 +70,10 @@ static int pmi_wait(const struct pmi *p, short events, const char *doing, int64_
 		if (n > 0)
 			return 0;
 		if (left == 0)
-			return error_set(-ETIMEDOUT, "PMI: the launcher did not %s in time (start_timeout_ms); were all "
-					 "ranks started, and do they all open an endpoint?", doing);
+			return error_set(-ETIMEDOUT,
+					 "PMI: the launcher did not %s in time (start_timeout_ms); were all "
+					 "ranks started, and do they all open an endpoint?",
+					 doing);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return pmi_gone(doing, -errno);
 	}
@@ -164,13 +168,11 @@ static int pmi_odd(const char *doing, const char *line)
 	const char *value = strstr(line, "value=");
 	int shown = value && value - line < PMI_SHOWN ? (int)(value - line) : PMI_SHOWN;
 
-	return error_set(-EPROTO, "PMI: the launcher's answer when asked to %s is not understood: \"%.*s\"", doing, shown,
-			 line);
+	return error_set(-EPROTO, "PMI: the launcher's answer when asked to %s is not understood: \"%.*s\"", doing, shown, line);
 }
 
 /* Sends a line and waits for the answer of that name; rc must be 0 where there is one. */
-static int pmi_ask(struct pmi *p, const char *question, const char *answer, char line[PMI_LINE_BYTES], const char *doing,
-		   int64_t deadline)
+static int pmi_ask(struct pmi *p, const char *question, const char *answer, char line[PMI_LINE_BYTES], const char *doing, int64_t deadline)
 {
 	int err = pmi_send(p, question, doing, deadline), rc = 0;
 	char cmd[32] = "";
@@ -212,8 +214,10 @@ static int pmi_inherit(struct launch *l, struct pmi *p)
 	if (err)
 		return err;
 	if (getsockopt(p->fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0)
-		return error_set(-EINVAL, "PMI_FD=%d is not an open socket: was this process started by one that has used "
-				 "it up, or that closes its files?", p->fd);
+		return error_set(-EINVAL,
+				 "PMI_FD=%d is not an open socket: was this process started by one that has used "
+				 "it up, or that closes its files?",
+				 p->fd);
 	fcntl(p->fd, F_SETFD, FD_CLOEXEC);
 	err = launch_variable("PMI_SIZE", 1, CONF_RANKS_MAX, &l->size);
 	if (!err)
@@ -278,8 +282,7 @@ static int pmi_barrier(struct pmi *p, int64_t deadline)
 	return pmi_ask(p, "cmd=barrier_in\n", "barrier_out", line, "pass the barrier", deadline);
 }
 
-static int pmi_publish(struct launch *l, const struct card *card, const struct address_listener *listener,
-		       int64_t deadline)
+static int pmi_publish(struct launch *l, const struct card *card, const struct address_listener *listener, int64_t deadline)
 {
 	struct pmi *p = l->session;
 	char text[CARD_TEXT_BYTES], question[PMI_LINE_BYTES], line[PMI_LINE_BYTES];
@@ -287,8 +290,10 @@ static int pmi_publish(struct launch *l, const struct card *card, const struct a
 
 	(void)listener;
 	if (card_print(card, text) > (size_t)p->value_max)
-		return error_set(-EMSGSIZE, "PMI: the launcher takes values of %d characters, rank 0's card has %zu; let the "
-				 "setting net choose one interface", p->value_max, strlen(text));
+		return error_set(-EMSGSIZE,
+				 "PMI: the launcher takes values of %d characters, rank 0's card has %zu; let the "
+				 "setting net choose one interface",
+				 p->value_max, strlen(text));
 	snprintf(question, sizeof(question), "cmd=put kvsname=%s key=" PMI_KEY " value=%s\n", p->kvs, text);
 	err = pmi_ask(p, question, "put_result", line, "take rank 0's card", deadline);
 	return err ? err : pmi_barrier(p, deadline);

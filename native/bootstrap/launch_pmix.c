@@ -62,8 +62,7 @@ static bool pmix_found(char why[LAUNCH_WHY_BYTES])
 
 static int pmix_bad(struct pmix *p, const char *what, int status)
 {
-	return error_set(-EPROTO, "PMIx %.20s: %s: %.100s (status %d)", p->abi.get_version(), what,
-			 p->abi.error_string(status), status);
+	return error_set(-EPROTO, "PMIx %.20s: %s: %.100s (status %d)", p->abi.get_version(), what, p->abi.error_string(status), status);
 }
 
 static void *pmix_thread(void *arg)
@@ -105,8 +104,7 @@ static int pmix_start_thread(struct pmix *p)
 /* Runs one step to its end or to the deadline. */
 static int pmix_run(struct pmix *p, int (*step)(struct pmix *p), const char *what, int64_t deadline)
 {
-	struct timespec until = {.tv_sec = deadline / (1000 * CLOCK_NS_PER_MS),
-				 .tv_nsec = deadline % (1000 * CLOCK_NS_PER_MS)};
+	struct timespec until = {.tv_sec = deadline / (1000 * CLOCK_NS_PER_MS), .tv_nsec = deadline % (1000 * CLOCK_NS_PER_MS)};
 	int err;
 
 	p->step = step;
@@ -119,8 +117,10 @@ static int pmix_run(struct pmix *p, int (*step)(struct pmix *p), const char *wha
 		err = pthread_cond_timedwait(&p->changed, &p->lock, &until);
 	if (p->running) {
 		pmix_abandon(p);
-		err = error_set(-ETIMEDOUT, "PMIx: %s did not end in time (start_timeout_ms); were all ranks started, and "
-				"do they all open an endpoint?", what);
+		err = error_set(-ETIMEDOUT,
+				"PMIx: %s did not end in time (start_timeout_ms); were all ranks started, and "
+				"do they all open an endpoint?",
+				what);
 	} else {
 		err = p->rc < 0 ? error_set(p->rc, "%s", p->error) : 0;
 	}
@@ -189,18 +189,24 @@ static int pmix_load(struct pmix *p)
 		const char *name;
 		void *to;
 	} symbols[] = {
-		{"PMIx_Get_version", &abi->get_version}, {"PMIx_Error_string", &abi->error_string},
-		{"PMIx_Init", &abi->init},		 {"PMIx_Finalize", &abi->finalize},
-		{"PMIx_Put", &abi->put},		 {"PMIx_Commit", &abi->commit},
-		{"PMIx_Fence", &abi->fence},		 {"PMIx_Get", &abi->get},
+		{"PMIx_Get_version", &abi->get_version},
+		{"PMIx_Error_string", &abi->error_string},
+		{"PMIx_Init", &abi->init},
+		{"PMIx_Finalize", &abi->finalize},
+		{"PMIx_Put", &abi->put},
+		{"PMIx_Commit", &abi->commit},
+		{"PMIx_Fence", &abi->fence},
+		{"PMIx_Get", &abi->get},
 	};
 	void *handle = pmix_open_library(); /* never closed: libpmix has threads and exit handlers */
 	const char *version;
 	long major;
 
 	if (!handle)
-		return error_set(-ENOENT, "PMIx has started this process, but its library cannot be opened: %.300s; install "
-				 "it (Debian: libpmix2), or let PMIX_PREFIX name its folder", dlerror());
+		return error_set(-ENOENT,
+				 "PMIx has started this process, but its library cannot be opened: %.300s; install "
+				 "it (Debian: libpmix2), or let PMIX_PREFIX name its folder",
+				 dlerror());
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		void *found = dlsym(handle, symbols[i].name);
 
@@ -211,8 +217,7 @@ static int pmix_load(struct pmix *p)
 	version = abi->get_version(); /* "OpenPMIx 4.2.2 (PMIx Standard: ...", "PMIx 3.2.0 ..." */
 	major = strtol(version + strcspn(version, "0123456789"), NULL, 10);
 	if (major < PMIX_MAJOR_MIN)
-		return error_set(-EPROTO, PMIX_LIBRARY " is version \"%.60s\"; PMIx %d or later is needed", version,
-				 PMIX_MAJOR_MIN);
+		return error_set(-EPROTO, PMIX_LIBRARY " is version \"%.60s\"; PMIx %d or later is needed", version, PMIX_MAJOR_MIN);
 	return 0;
 }
 
@@ -338,8 +343,7 @@ static int pmix_open(struct launch *l, const struct bootstrap_config *cfg, int64
 	return 0;
 }
 
-static int pmix_publish(struct launch *l, const struct card *card, const struct address_listener *listener,
-			int64_t deadline)
+static int pmix_publish(struct launch *l, const struct card *card, const struct address_listener *listener, int64_t deadline)
 {
 	struct pmix *p = l->session;
 

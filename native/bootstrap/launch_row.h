@@ -10,7 +10,7 @@
 #define LAUNCH_WHY_BYTES 256
 
 struct launch_row {
-	const char *name; /* as the setting `launcher` has it */
+	const char *name;  /* as the setting `launcher` has it */
 	const char *title; /* as texts call it */
 	/* Whether this process was started by it, judging by the environment alone; why, in any case, names what was found
 	 * or is missing.  NULL: conf, which the caller names. */
@@ -30,7 +30,7 @@ struct launch_row {
 struct launch {
 	const struct launch_row *row;
 	int rank, size;
-	int local_size;   /* ranks on this rank's node; 0: not known */
+	int local_size; /* ranks on this rank's node; 0: not known */
 	char where[LAUNCH_WHERE_BYTES];
 	const struct settings *settings;
 	bool again;       /* the process remembers the card (launch.h, Sessions) */

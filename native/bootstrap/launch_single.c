@@ -10,8 +10,8 @@
 #include "bootstrap/launch_row.h"
 
 /* Variables by which engines give how many processes they have started. */
-static const char *const single_counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",	     "PALS_NRANKS", "FLUX_JOB_SIZE",
-					    "MPI_LOCALNRANKS",	    "MV2_COMM_WORLD_SIZE"};
+static const char *const single_counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",        "PALS_NRANKS",
+					    "FLUX_JOB_SIZE",        "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE"};
 
 /* Many ranks that each take themselves for the only one would be worse than an error. */
 static bool single_found(char why[LAUNCH_WHY_BYTES])

@@ -116,8 +116,7 @@ static int slurm_open(struct launch *l, const struct bootstrap_config *cfg, int6
 	return err || l->size == 1 ? err : slurm_check_munge(l);
 }
 
-static int slurm_publish(struct launch *l, const struct card *card, const struct address_listener *listener,
-			 int64_t deadline)
+static int slurm_publish(struct launch *l, const struct card *card, const struct address_listener *listener, int64_t deadline)
 {
 	struct slurm *s = l->session;
 	struct address_listener service = {.count = 0};
@@ -133,8 +132,10 @@ static int slurm_publish(struct launch *l, const struct card *card, const struct
 	for (int i = 0; i < s->port_count && err == -EADDRINUSE; i++)
 		err = address_listen(&service, only ? &list : NULL, s->ports[i]);
 	if (err == -EADDRINUSE)
-		return error_set(err, "Slurm: the ports %d to %d of rank 0's node are all in use; let Slurm reserve some "
-				 "(MpiParams=ports=..., srun --resv-ports)", s->ports[0], s->ports[s->port_count - 1]);
+		return error_set(err,
+				 "Slurm: the ports %d to %d of rank 0's node are all in use; let Slurm reserve some "
+				 "(MpiParams=ports=..., srun --resv-ports)",
+				 s->ports[0], s->ports[s->port_count - 1]);
 	if (err)
 		return err;
 	err = card_service_start(&s->service, &service, s->job, card);
@@ -190,8 +191,10 @@ static int slurm_fetch(struct launch *l, struct card *card, int64_t deadline)
 			snprintf(last, sizeof(last), "port %d: %.200s", s->ports[i], error_text());
 		}
 		if (deadline_left_ms(deadline) == 0)
-			return error_set(-ETIMEDOUT, "rank 0 on %s did not hand over its card in time (start_timeout_ms), the "
-					 "last attempt: %s; was rank 0 started, and does munge run on both nodes?", s->host, last);
+			return error_set(-ETIMEDOUT,
+					 "rank 0 on %s did not hand over its card in time (start_timeout_ms), the "
+					 "last attempt: %s; was rank 0 started, and does munge run on both nodes?",
+					 s->host, last);
 		nanosleep(&(struct timespec){.tv_nsec = pause_ms * CLOCK_NS_PER_MS}, NULL);
 		pause_ms = pause_ms * 2 < SLURM_PAUSE_MAX_MS ? pause_ms * 2 : SLURM_PAUSE_MAX_MS;
 	}

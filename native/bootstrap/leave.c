@@ -32,8 +32,7 @@ static bool leave_is_awaited(const struct tree *t)
 /* LEAVING is over when nobody depends on this rank any more and its own farewell has gone. */
 void leave_check(struct tree *t)
 {
-	if (t->state != TREE_LEAVING ||
-	    (tree_is_root(t) ? leave_is_awaited(t) : t->children > 0 || t->seek.orphan))
+	if (t->state != TREE_LEAVING || (tree_is_root(t) ? leave_is_awaited(t) : t->children > 0 || t->seek.orphan))
 		return;
 	leave_close_all(t);
 	tree_set_state(t, TREE_LEFT);

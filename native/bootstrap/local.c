@@ -11,8 +11,7 @@
 
 #include "base/siphash.h"
 
-void local_make_name(struct local_name *name, const char *secret, const char *where, const char *job_id,
-		     int size)
+void local_make_name(struct local_name *name, const char *secret, const char *where, const char *job_id, int size)
 {
 	static const uint8_t domain[16] = "ibvdev local 1";
 	uint8_t key[16], hash[16];
@@ -25,8 +24,7 @@ void local_make_name(struct local_name *name, const char *secret, const char *wh
 	name->addr.sun_family = AF_UNIX;
 	n = snprintf(name->addr.sun_path + 1, sizeof(name->addr.sun_path) - 1, "ibvdev-");
 	for (int i = 0; i < 16; i++)
-		n += snprintf(name->addr.sun_path + 1 + n, sizeof(name->addr.sun_path) - 1 - (size_t)n,
-			      "%02x", hash[i]);
+		n += snprintf(name->addr.sun_path + 1 + n, sizeof(name->addr.sun_path) - 1 - (size_t)n, "%02x", hash[i]);
 	name->len = (unsigned)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 

@@ -17,8 +17,7 @@ struct local_name {
 };
 
 /* where: how this job calls rank 0's address, equal on every rank; job_id may be "". */
-void local_make_name(struct local_name *name, const char *secret, const char *where, const char *job_id,
-		     int size);
+void local_make_name(struct local_name *name, const char *secret, const char *where, const char *job_id, int size);
 
 /* A descriptor; -EADDRINUSE: another process has the name; another -errno; without a text. */
 int local_listen(const struct local_name *name);

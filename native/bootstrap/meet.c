@@ -44,9 +44,7 @@ static int meet_twice(struct tree *t, int rank)
 		tree_member_name(t, &t->links[child].member, name, sizeof(name));
 	else
 		tree_name(t, rank, name, sizeof(name));
-	return error_set(
-		-EEXIST,
-		"%s is already there; does another job use the same conf? End it, or use other ports", name);
+	return error_set(-EEXIST, "%s is already there; does another job use the same conf? End it, or use other ports", name);
 }
 
 int meet_check(struct tree *t, int link)
@@ -55,8 +53,7 @@ int meet_check(struct tree *t, int link)
 	int rank = l->member.rank;
 
 	if (l->member.size != t->cfg.size)
-		return error_set(-EINVAL, "it was started for %d ranks, rank 0 for %d; use one conf for all",
-				 l->member.size, t->cfg.size);
+		return error_set(-EINVAL, "it was started for %d ranks, rank 0 for %d; use one conf for all", l->member.size, t->cfg.size);
 	if (rank <= 0 || rank >= t->cfg.size)
 		return error_set(-EINVAL, "rank %d does not exist among %d", rank, t->cfg.size);
 	/* One that is leaving still has to hand on what its children report. */
@@ -87,13 +84,11 @@ static const struct leader *meet_assign(struct tree *t, const struct link *l)
 		}
 		t->leaders = leaders;
 	}
-	t->leaders[t->leader_count] =
-		(struct leader){.rank = l->member.rank, .loopback = l->loopback, .address = l->address};
+	t->leaders[t->leader_count] = (struct leader){.rank = l->member.rank, .loopback = l->loopback, .address = l->address};
 	t->leaders[t->leader_count].address.port = (uint32_t)l->member.port;
 	t->leader_count++;
 	/* Leader k (from 1) has parent (k - 1) / radix; 0 is rank 0. */
-	if (parent == 0 || (t->leaders[parent - 1].loopback && !l->loopback) ||
-	    !t->leaders[parent - 1].address.port)
+	if (parent == 0 || (t->leaders[parent - 1].loopback && !l->loopback) || !t->leaders[parent - 1].address.port)
 		return NULL;
 	return &t->leaders[parent - 1];
 }
@@ -197,8 +192,8 @@ static void meet_deny(struct tree *t, const struct message_rank *member)
 	struct frame *f;
 
 	t->refused++;
-	snprintf(t->last_refusal, sizeof(t->last_refusal), "one from %s that claimed to be rank %d: %.150s",
-		 member->host, member->rank, error_text());
+	snprintf(t->last_refusal, sizeof(t->last_refusal), "one from %s that claimed to be rank %d: %.150s", member->host, member->rank,
+		 error_text());
 	log_warn(t->cfg.log, "bootstrap: refused %s", t->last_refusal);
 	message_put32(&d.rank, (uint32_t)member->rank);
 	message_put32(&d.pid, (uint32_t)member->pid);
@@ -272,8 +267,7 @@ static void meet_on_joined(struct tree *t, int link, const struct frame *frame)
 		struct message_rank member;
 		int parent, used = message_get_joined(in, len, &member, &parent);
 
-		if (used < 0 || member.rank <= 0 || member.rank >= t->cfg.size || parent >= t->cfg.size ||
-		    !member.pid) {
+		if (used < 0 || member.rank <= 0 || member.rank >= t->cfg.size || parent >= t->cfg.size || !member.pid) {
 			error_set(-EPROTO, "it sent a malformed message of kind %d", MESSAGE_JOINED);
 			tree_break(t, link);
 			return;
@@ -326,8 +320,7 @@ static void meet_seal(struct tree *t)
 		struct link *l = &t->links[i];
 
 		/* Too late: it belongs to the next round, or to nobody. */
-		if (l->purpose != MESSAGE_ATTACH &&
-		    (l->state == LINK_SILENT || l->state == LINK_CHALLENGED || l->state == LINK_REFUSED))
+		if (l->purpose != MESSAGE_ATTACH && (l->state == LINK_SILENT || l->state == LINK_CHALLENGED || l->state == LINK_REFUSED))
 			tree_link_close(t, i);
 		else if (l->state == LINK_CHILD && l->leader)
 			tree_send(t, i, MESSAGE_SEAL, NULL, 0);
@@ -380,8 +373,7 @@ static void meet_on_refused(struct tree *t, int link, const struct frame *frame)
 	char text[MESSAGE_TEXT_BYTES + 1];
 	int code;
 
-	if (t->state != TREE_MEETING || message_get_text(frame_body(frame), frame->len, &code, text) < 0 ||
-	    code >= 0 || code < -4095) {
+	if (t->state != TREE_MEETING || message_get_text(frame_body(frame), frame->len, &code, text) < 0 || code >= 0 || code < -4095) {
 		error_set(-EPROTO, "it refused without a reason");
 		tree_break(t, link);
 		return;
@@ -417,9 +409,8 @@ static int meet_silent(struct tree *t, const struct message_rank *member)
 	char name[TREE_NAME_BYTES];
 
 	tree_member_name(t, member, name, sizeof(name));
-	return error_set(-ETIMEDOUT,
-			 "%s did not answer within %lld ms (start_timeout_ms); is it stopped or overloaded?",
-			 name, (long long)t->cfg.timeout_ms);
+	return error_set(-ETIMEDOUT, "%s did not answer within %lld ms (start_timeout_ms); is it stopped or overloaded?", name,
+			 (long long)t->cfg.timeout_ms);
 }
 
 static int meet_missing(struct tree *t)
@@ -442,14 +433,11 @@ static int meet_missing(struct tree *t)
 		if (t->links[i].state == LINK_CHILD && t->links[i].leader && !t->links[i].sealed)
 			return meet_silent(t, &t->links[i].member);
 	if (t->refused)
-		snprintf(refusals, sizeof(refusals), "; rank 0 refused %d connections, the last was %s",
-			 t->refused, t->last_refusal);
-	return error_set(
-		-ETIMEDOUT,
-		"%d of %d ranks did not come within %lld ms (start_timeout_ms): %s%s; check that they were "
-		"started and can reach rank 0%s",
-		t->missing, t->cfg.size, (long long)t->cfg.timeout_ms, names,
-		t->missing > named ? " and others" : "", refusals);
+		snprintf(refusals, sizeof(refusals), "; rank 0 refused %d connections, the last was %s", t->refused, t->last_refusal);
+	return error_set(-ETIMEDOUT,
+			 "%d of %d ranks did not come within %lld ms (start_timeout_ms): %s%s; check that they were "
+			 "started and can reach rank 0%s",
+			 t->missing, t->cfg.size, (long long)t->cfg.timeout_ms, names, t->missing > named ? " and others" : "", refusals);
 }
 
 void meet_late(struct tree *t)

@@ -50,8 +50,7 @@ size_t message_limit(enum message_kind kind, int size)
 	case MESSAGE_LOST:
 	case MESSAGE_SUSPECT: return 4 + MESSAGE_TEXT_BYTES;
 	case MESSAGE_WELCOME: return 16 + ranks * (8 + 12 + MESSAGE_HOST_BYTES);
-	case MESSAGE_GATHER:
-		return sizeof(struct message_gather) + ranks * (8 + (size_t)MESSAGE_GATHER_BYTES);
+	case MESSAGE_GATHER: return sizeof(struct message_gather) + ranks * (8 + (size_t)MESSAGE_GATHER_BYTES);
 	case MESSAGE_GATHERED: return 8 + ranks * (4 + (size_t)MESSAGE_GATHER_BYTES);
 	case MESSAGE_LEFT: return 4 * ranks;
 	case MESSAGE_JOINED: return ranks * (sizeof(struct message_joined) + MESSAGE_HOST_BYTES);
@@ -92,8 +91,7 @@ void message_put_header(uint8_t out[8], enum message_kind kind, uint32_t len)
 
 int message_get_header(const uint8_t in[8], uint32_t *len)
 {
-	if (in[0] != 'I' || in[1] != 'B' || in[2] == MESSAGE_NONE || in[2] >= MESSAGE_KIND_COUNT ||
-	    in[3] != 0)
+	if (in[0] != 'I' || in[1] != 'B' || in[2] == MESSAGE_NONE || in[2] >= MESSAGE_KIND_COUNT || in[3] != 0)
 		return -EPROTO;
 	*len = message_get32(in + 4);
 	return in[2];
@@ -152,8 +150,7 @@ static int message_check_version(const uint8_t *in)
 				 "ibvdev everywhere",
 				 version >> 16, version & 0xffff, MESSAGE_VERSION, WIRE_VERSION);
 	if (order != MESSAGE_ORDER)
-		return error_set(-EPROTONOSUPPORT,
-				 "its processor has the other byte order than that of rank 0");
+		return error_set(-EPROTONOSUPPORT, "its processor has the other byte order than that of rank 0");
 	return 0;
 }
 
@@ -176,8 +173,7 @@ int message_get_hello(const void *in, size_t len, struct message_rank *out)
 	pid = message_get32(&hello.pid);
 	purpose = message_get32(&hello.purpose);
 	port = message_get32(&hello.port);
-	if (rank > INT32_MAX || size > INT32_MAX || pid > INT32_MAX || purpose >= MESSAGE_PURPOSE_COUNT ||
-	    port > UINT16_MAX)
+	if (rank > INT32_MAX || size > INT32_MAX || pid > INT32_MAX || purpose >= MESSAGE_PURPOSE_COUNT || port > UINT16_MAX)
 		return -EPROTO;
 	out->purpose = (enum message_purpose)purpose;
 	out->port = (int)port;
@@ -248,8 +244,7 @@ int message_get_joined(const uint8_t *in, size_t len, struct message_rank *membe
 	above = message_get32(&record.parent);
 	pid = message_get32(&record.pid);
 	host = message_get32(&record.host_bytes);
-	if (rank > INT32_MAX || above > INT32_MAX || pid > INT32_MAX || host > MESSAGE_HOST_BYTES ||
-	    len - sizeof(record) < host)
+	if (rank > INT32_MAX || above > INT32_MAX || pid > INT32_MAX || host > MESSAGE_HOST_BYTES || len - sizeof(record) < host)
 		return -EPROTO;
 	memset(member, 0, sizeof(*member));
 	member->rank = (int)rank;

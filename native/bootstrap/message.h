@@ -37,7 +37,7 @@ enum message_kind {
 	MESSAGE_JOINED,    /* up: struct message_joined and a host name, again and again */
 	MESSAGE_SEAL,      /* down: all have come, close the local listener */
 	MESSAGE_SEALED,    /* up: it is closed in this subtree */
-	MESSAGE_ATTACHED, /* up, to rank 0: 4 bytes: 1 attached to the assigned parent, 0 it cannot be reached */
+	MESSAGE_ATTACHED,  /* up, to rank 0: 4 bytes: 1 attached to the assigned parent, 0 it cannot be reached */
 	MESSAGE_DENIED,    /* down: struct message_denied, text: a rank that has joined twice */
 	MESSAGE_ANCESTORS, /* down: struct message_ancestor, again and again, nearest first */
 	MESSAGE_MOVED,     /* up: pairs (rank, its new parent) */

@@ -43,15 +43,16 @@ static int munge_load_locked(void)
 		const char *name;
 		void *to;
 	} symbols[] = {
-		{"munge_encode", &munge_api.encode},	   {"munge_decode", &munge_api.decode},
-		{"munge_strerror", &munge_api.explain},	   {"munge_ctx_create", &munge_api.create},
-		{"munge_ctx_destroy", &munge_api.destroy}, {"munge_ctx_set", &munge_api.set},
+		{"munge_encode", &munge_api.encode},     {"munge_decode", &munge_api.decode},       {"munge_strerror", &munge_api.explain},
+		{"munge_ctx_create", &munge_api.create}, {"munge_ctx_destroy", &munge_api.destroy}, {"munge_ctx_set", &munge_api.set},
 	};
 	void *handle = dlopen(MUNGE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
 	if (!handle)
-		return error_set(-ENOENT, "munge: %.300s; install it (Debian: libmunge2), or start the job with srun "
-				 "--mpi=pmi2 or --mpi=pmix, which need no munge", dlerror());
+		return error_set(-ENOENT,
+				 "munge: %.300s; install it (Debian: libmunge2), or start the job with srun "
+				 "--mpi=pmi2 or --mpi=pmix, which need no munge",
+				 dlerror());
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		void *found = dlsym(handle, symbols[i].name);
 
@@ -135,8 +136,7 @@ int munge_unseal(const char *text, void *payload, size_t size, size_t *len)
 	if (status != MUNGE_SUCCESS)
 		err = munge_bad("opening a credential", status);
 	else if (uid != geteuid())
-		err = error_set(-EACCES, "munge: the credential is of the user %u, this one is %u", (unsigned)uid,
-				(unsigned)geteuid());
+		err = error_set(-EACCES, "munge: the credential is of the user %u, this one is %u", (unsigned)uid, (unsigned)geteuid());
 	else if (got < 0 || (size_t)got > size)
 		err = error_set(-EMSGSIZE, "munge: a credential with %d bytes", got);
 	else

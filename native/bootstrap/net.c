@@ -35,8 +35,7 @@ static void net_mind_listeners(struct net *n, bool all)
 {
 	for (int p = 0; p < MESSAGE_PURPOSE_COUNT; p++) {
 		struct address_listener *l = &n->listeners[p];
-		bool wanted = all && l->count > 0 && net_receptive(n) &&
-			      tree_accepts(n->tree, (enum message_purpose)p);
+		bool wanted = all && l->count > 0 && net_receptive(n) && tree_accepts(n->tree, (enum message_purpose)p);
 		struct epoll_event event = {.events = EPOLLIN, .data.ptr = &net_listener_marks[p]};
 
 		for (int i = 0; wanted != n->listening[p] && i < l->count; i++)
@@ -91,8 +90,7 @@ static void socket_connected(struct net *n, struct net_socket *s)
 	struct message_address peer;
 	struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
 	socklen_t len = sizeof(addr);
-	bool local =
-		getsockname(s->conn.fd, (struct sockaddr *)&addr, &len) == 0 && addr.ss_family == AF_UNIX;
+	bool local = getsockname(s->conn.fd, (struct sockaddr *)&addr, &len) == 0 && addr.ss_family == AF_UNIX;
 	int err = local ? 0 : address_connected(s->conn.fd);
 
 	if (err) {
@@ -186,8 +184,7 @@ static void net_accept(struct net *n, enum message_purpose purpose)
 				net_admit(n, purpose, fd);
 				continue;
 			}
-			if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) &&
-			    net_make_room(n))
+			if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && net_make_room(n))
 				continue;
 			if (errno != ECONNABORTED && errno != EINTR)
 				break;
@@ -223,8 +220,7 @@ static int net_poll(struct net *n, int timeout_ms)
 	for (int i = 0; i < count; i++)
 		net_dispatch(n, &events[i]);
 	for (int i = 0; n->closing > 0 && i < n->socket_count; i++)
-		if (n->sockets[i]->deadline && n->sockets[i]->conn.fd >= 0 &&
-		    deadline_left_ms(n->sockets[i]->deadline) == 0)
+		if (n->sockets[i]->deadline && n->sockets[i]->conn.fd >= 0 && deadline_left_ms(n->sockets[i]->deadline) == 0)
 			net_socket_end(n, n->sockets[i]);
 	net_socket_sweep(n);
 	return count;
@@ -246,11 +242,9 @@ int net_run(struct net *n)
 
 		if (err < 0)
 			return err;
-		if (n->blocked_since &&
-		    clock_now_ns() - n->blocked_since > NET_BLOCKED_MS * CLOCK_NS_PER_MS) {
+		if (n->blocked_since && clock_now_ns() - n->blocked_since > NET_BLOCKED_MS * CLOCK_NS_PER_MS) {
 			n->blocked_since = 0;
-			tree_give_up(n->tree, descriptors_none("rank 0 cannot let the other ranks in",
-							       tree_missing(n->tree) + 1));
+			tree_give_up(n->tree, descriptors_none("rank 0 cannot let the other ranks in", tree_missing(n->tree) + 1));
 		}
 		if (tree_busy(n->tree) && clock_now_ns() >= tree_next(n->tree))
 			tree_on_time(n->tree, clock_now_ns());
@@ -272,8 +266,7 @@ void net_arm(struct net *n)
 	n->timer_at = next == INT64_MAX ? 0 : next;
 	if (next != INT64_MAX) {
 		next = next > 0 ? next : 1;
-		when.it_value =
-			(struct timespec){.tv_sec = next / CLOCK_NS_PER_S, .tv_nsec = next % CLOCK_NS_PER_S};
+		when.it_value = (struct timespec){.tv_sec = next / CLOCK_NS_PER_S, .tv_nsec = next % CLOCK_NS_PER_S};
 	}
 	timerfd_settime(n->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }

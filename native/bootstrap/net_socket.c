@@ -60,8 +60,7 @@ bool net_socket_bind(struct net *n, struct net_socket *s, int link)
 
 		if (!of_link)
 			return false;
-		memset(of_link + n->link_room, 0,
-		       (size_t)(room - n->link_room) * sizeof(struct net_socket *));
+		memset(of_link + n->link_room, 0, (size_t)(room - n->link_room) * sizeof(struct net_socket *));
 		n->of_link = of_link;
 		n->link_room = room;
 	}
@@ -159,15 +158,13 @@ static int net_connect_root(struct net *n, int index)
 		n->tried = 0;
 	if (n->tried == all)
 		return -EALREADY;
-	fd = address_connect_any(&n->root, &n->tried,
-				 deadline_earlier(n->deadline, deadline_after_ms(NET_CONNECT_MS)), &which);
+	fd = address_connect_any(&n->root, &n->tried, deadline_earlier(n->deadline, deadline_after_ms(NET_CONNECT_MS)), &which);
 	if (fd == -EMFILE)
 		return descriptors_none("connecting to rank 0", 1);
 	return fd < 0 ? error_sys(fd, "connecting to rank 0") : fd;
 }
 
-static int net_connect(void *net, int link, enum message_purpose purpose, int index,
-		       const struct message_address *address)
+static int net_connect(void *net, int link, enum message_purpose purpose, int index, const struct message_address *address)
 {
 	struct net *n = net;
 	struct net_socket *s;

@@ -53,9 +53,7 @@ static void notice_add_orphan(struct tree *t, int rank, int64_t deadline)
 
 static int64_t notice_orphan_deadline(const struct tree *t, int parent)
 {
-	int64_t ms = t->ranks[parent] & RANK_LOST
-			     ? NOTICE_ORPHAN_MS + t->cfg.size / NOTICE_ORPHAN_RANKS_PER_MS
-			     : NOTICE_MOVING_MS;
+	int64_t ms = t->ranks[parent] & RANK_LOST ? NOTICE_ORPHAN_MS + t->cfg.size / NOTICE_ORPHAN_RANKS_PER_MS : NOTICE_MOVING_MS;
 
 	return t->now + ms * TREE_NS_PER_MS;
 }
@@ -157,8 +155,7 @@ static struct frame *notice_left_frame(const struct tree *t, int except)
 		return NULL;
 	for (int n = 0; n < t->left_count; n += 2)
 		if (except < 0 || t->left_out[n + 1] != except) {
-			message_put32(f->bytes + sizeof(struct message_header) + len,
-				      (uint32_t)t->left_out[n]);
+			message_put32(f->bytes + sizeof(struct message_header) + len, (uint32_t)t->left_out[n]);
 			len += 4;
 		}
 	f->len = len;
@@ -219,8 +216,7 @@ static void notice_on_suspect(struct tree *t, int link, int rank, const char *wh
 	}
 	t->ranks[rank] |= RANK_SUSPECT;
 	if (tree_child_of(t, rank) >= 0)
-		notice_loss_new(&t->suspects, rank, t->now + NOTICE_SUSPECT_MS * (int64_t)TREE_NS_PER_MS,
-				why);
+		notice_loss_new(&t->suspects, rank, t->now + NOTICE_SUSPECT_MS * (int64_t)TREE_NS_PER_MS, why);
 	else
 		tree_send_all(t, frame, link);
 }
@@ -228,8 +224,7 @@ static void notice_on_suspect(struct tree *t, int link, int rank, const char *wh
 static void notice_on_ancestors(struct tree *t, const struct frame *frame)
 {
 	t->ancestor_count = 0;
-	for (size_t at = 0; at + sizeof(struct message_ancestor) <= frame->len;
-	     at += sizeof(struct message_ancestor)) {
+	for (size_t at = 0; at + sizeof(struct message_ancestor) <= frame->len; at += sizeof(struct message_ancestor)) {
 		struct message_ancestor *a = &t->ancestors[t->ancestor_count++];
 
 		memcpy(a, frame_body(frame) + at, sizeof(*a));
@@ -291,8 +286,7 @@ void notice_on_frame(struct tree *t, int link, const struct frame *frame)
 		notice_at_start(t, link, frame);
 	} else if (frame_kind(frame) == MESSAGE_LEFT) {
 		notice_on_left(t, link, frame);
-	} else if (message_get_text(frame_body(frame), frame->len, &rank, text) < 0 || rank < 0 ||
-		   rank >= t->cfg.size) {
+	} else if (message_get_text(frame_body(frame), frame->len, &rank, text) < 0 || rank < 0 || rank >= t->cfg.size) {
 		error_set(-EPROTO, "it sent a malformed message of kind %d", (int)frame_kind(frame));
 		tree_break(t, link);
 	} else if (frame_kind(frame) == MESSAGE_LOST) {
@@ -423,8 +417,7 @@ void notice_on_time(struct tree *t)
 			continue;
 		}
 		t->orphans[i] = t->orphans[--t->orphan_count];
-		snprintf(why, sizeof(why), "it did not come back after its leader, rank %d, had ended",
-			 (int)t->parents[o.rank]);
+		snprintf(why, sizeof(why), "it did not come back after its leader, rank %d, had ended", (int)t->parents[o.rank]);
 		notice_lost(t, o.rank, why, -1);
 		i = 0;
 	}
@@ -456,8 +449,7 @@ void tree_report_lost(struct tree *t, int rank, const char *why, int64_t now)
 	struct frame *f;
 
 	t->now = now;
-	if (t->state != TREE_WATCHED || rank < 0 || rank >= t->cfg.size || rank == t->cfg.rank ||
-	    t->ranks[rank] & RANK_REPORTED)
+	if (t->state != TREE_WATCHED || rank < 0 || rank >= t->cfg.size || rank == t->cfg.rank || t->ranks[rank] & RANK_REPORTED)
 		return;
 	t->ranks[rank] |= RANK_REPORTED; /* the caller knows already */
 	if (tree_child_of(t, rank) >= 0) {

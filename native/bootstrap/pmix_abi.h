@@ -65,11 +65,10 @@ struct pmix_abi {
 	int (*finalize)(const struct pmix_abi_info *info, size_t info_count);
 	int (*put)(uint8_t scope, const char *key, struct pmix_abi_value *value);
 	int (*commit)(void);
-	int (*fence)(const struct pmix_abi_proc *procs, size_t proc_count, const struct pmix_abi_info *info,
-		     size_t info_count);
+	int (*fence)(const struct pmix_abi_proc *procs, size_t proc_count, const struct pmix_abi_info *info, size_t info_count);
 	/* *value is the caller's: free(bytes), free(value). */
-	int (*get)(const struct pmix_abi_proc *proc, const char *key, const struct pmix_abi_info *info,
-		   size_t info_count, struct pmix_abi_value **value);
+	int (*get)(const struct pmix_abi_proc *proc, const char *key, const struct pmix_abi_info *info, size_t info_count,
+		   struct pmix_abi_value **value);
 };
 
 #endif

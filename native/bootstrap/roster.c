@@ -187,6 +187,5 @@ void roster_host(const struct roster *r, int rank, char host[MESSAGE_HOST_BYTES 
 {
 	const uint8_t *node = roster_node(r, rank);
 
-	message_get_chars(host, node + MESSAGE_NODE_BYTES / 2 + 4,
-			  message_get32(node + MESSAGE_NODE_BYTES / 2));
+	message_get_chars(host, node + MESSAGE_NODE_BYTES / 2 + 4, message_get32(node + MESSAGE_NODE_BYTES / 2));
 }

@@ -89,8 +89,7 @@ static void seek_round_over(struct tree *t)
 		s->unreachable = 0;
 	else if (!s->unreachable)
 		s->unreachable = t->now;
-	if (s->last == -EMFILE ||
-	    (s->unreachable && t->now - s->unreachable >= SEEK_UNREACHABLE_MS * (int64_t)TREE_NS_PER_MS)) {
+	if (s->last == -EMFILE || (s->unreachable && t->now - s->unreachable >= SEEK_UNREACHABLE_MS * (int64_t)TREE_NS_PER_MS)) {
 		tree_fail(t, seek_given_up(t));
 		return;
 	}
@@ -151,8 +150,7 @@ static void seek_stay_at_root(struct tree *t)
 
 	if (link < 0)
 		return;
-	log_info(t->cfg.log, "bootstrap: rank %d cannot be reached (%s), attached to rank 0",
-		 t->seek.assigned_rank, t->seek.why);
+	log_info(t->cfg.log, "bootstrap: rank %d cannot be reached (%s), attached to rank 0", t->seek.assigned_rank, t->seek.why);
 	seek_at_root(t, false);
 	seek_adopted(t, link);
 	t->parent_address = t->root.address;
@@ -250,9 +248,7 @@ static void seek_lead(struct tree *t, int link)
 		return;
 	}
 	t->seek.local_bound = err == 0;
-	port = t->seek.attach_bound
-		       ? t->seek.attach_port
-		       : t->cfg.net->listen(t->cfg.net_arg, MESSAGE_ATTACH, t->links[link].loopback);
+	port = t->seek.attach_bound ? t->seek.attach_port : t->cfg.net->listen(t->cfg.net_arg, MESSAGE_ATTACH, t->links[link].loopback);
 	t->seek.attach_bound = port > 0;
 	t->seek.attach_port = port > 0 ? port : 0;
 	handshake_hello(t, link);
@@ -351,14 +347,11 @@ int seek_given_up(struct tree *t)
 	if (s->last == -EMFILE)
 		return error_set(-EMFILE, "%s", s->why);
 	if (seek_is_unreachable(s->last))
-		return error_set(-EHOSTUNREACH,
-				 "rank 0 at %s cannot be reached: %s; check the host's name and the network",
-				 t->cfg.where, s->why);
+		return error_set(-EHOSTUNREACH, "rank 0 at %s cannot be reached: %s; check the host's name and the network", t->cfg.where,
+				 s->why);
 	return error_set(-ETIMEDOUT,
 			 "rank 0 at %s did not let this rank in within %lld ms (start_timeout_ms), the last "
 			 "attempt: %s; check that rank 0 was started and that no firewall is between%s",
 			 t->cfg.where, (long long)t->cfg.timeout_ms, s->why[0] ? s->why : "cut short",
-			 s->last == -ECONNREFUSED
-				 ? ", or this rank has joined already (another job with the same conf?)"
-				 : "");
+			 s->last == -ECONNREFUSED ? ", or this rank has joined already (another job with the same conf?)" : "");
 }

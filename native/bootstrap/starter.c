@@ -13,8 +13,8 @@
 #include "bootstrap/address.h"
 #include "bootstrap/conf.h"
 #include "bootstrap/deadline.h"
-#include "bootstrap/message.h"
 #include "bootstrap/descriptors.h"
+#include "bootstrap/message.h"
 
 /* The starter listens before it starts a rank; a later round's one may be a moment late. */
 #define STARTER_CONNECT_MS 3000
@@ -129,8 +129,8 @@ static int starter_transfer(struct starter *s, uint8_t *bytes, size_t len, bool 
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			err = starter_wait(s, out ? POLLOUT : POLLIN);
 		} else if (errno != EINTR) {
-			err = error_set(-EHOSTUNREACH, "the connection to the starter at %s:%d broke: %s",
-					s->conf->starter_host, s->conf->starter_port, strerror(errno));
+			err = error_set(-EHOSTUNREACH, "the connection to the starter at %s:%d broke: %s", s->conf->starter_host,
+					s->conf->starter_port, strerror(errno));
 		}
 		if (err)
 			return err;

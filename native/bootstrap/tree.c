@@ -10,10 +10,8 @@
 
 static const bool tree_steps[TREE_STATE_COUNT][TREE_STATE_COUNT] = {
 	[TREE_NEW] = {[TREE_MEETING] = true, [TREE_FAILED] = true, [TREE_LEFT] = true},
-	[TREE_MEETING] =
-		{[TREE_JOINED] = true, [TREE_FAILING] = true, [TREE_FAILED] = true, [TREE_LEFT] = true},
-	[TREE_JOINED] =
-		{[TREE_WATCHED] = true, [TREE_FAILING] = true, [TREE_FAILED] = true, [TREE_LEFT] = true},
+	[TREE_MEETING] = {[TREE_JOINED] = true, [TREE_FAILING] = true, [TREE_FAILED] = true, [TREE_LEFT] = true},
+	[TREE_JOINED] = {[TREE_WATCHED] = true, [TREE_FAILING] = true, [TREE_FAILED] = true, [TREE_LEFT] = true},
 	[TREE_WATCHED] = {[TREE_LEAVING] = true, [TREE_LEFT] = true},
 	[TREE_FAILING] = {[TREE_FAILED] = true, [TREE_LEFT] = true},
 	[TREE_FAILED] = {[TREE_LEFT] = true},
@@ -28,8 +26,7 @@ static const bool link_steps[LINK_STATE_COUNT][LINK_STATE_COUNT] = {
 	[LINK_REGISTERED] = {[LINK_PARENT] = true, [LINK_FREE] = true},
 	[LINK_PARENT] = {[LINK_FREE] = true},
 	[LINK_SILENT] = {[LINK_CHALLENGED] = true, [LINK_REFUSED] = true, [LINK_FREE] = true},
-	[LINK_CHALLENGED] =
-		{[LINK_CHILD] = true, [LINK_ASSIGNED] = true, [LINK_REFUSED] = true, [LINK_FREE] = true},
+	[LINK_CHALLENGED] = {[LINK_CHILD] = true, [LINK_ASSIGNED] = true, [LINK_REFUSED] = true, [LINK_FREE] = true},
 	[LINK_REFUSED] = {[LINK_FREE] = true},
 	[LINK_ASSIGNED] = {[LINK_CHILD] = true, [LINK_FREE] = true},
 	[LINK_CHILD] = {[LINK_REFUSED] = true, [LINK_FREE] = true},
@@ -40,14 +37,13 @@ static const unsigned link_expects[LINK_STATE_COUNT] = {
 	[LINK_HELLO] = BIT(MESSAGE_CHALLENGE) | BIT(MESSAGE_REFUSED),
 	[LINK_PROOF] = BIT(MESSAGE_ACCEPTED) | BIT(MESSAGE_REFUSED),
 	[LINK_REGISTERED] = BIT(MESSAGE_FAILED),
-	[LINK_PARENT] = BIT(MESSAGE_SEAL) | BIT(MESSAGE_WELCOME) | BIT(MESSAGE_GATHERED) |
-			BIT(MESSAGE_FAILED) | BIT(MESSAGE_LOST) | BIT(MESSAGE_LEFT) | BIT(MESSAGE_DENIED) |
-			BIT(MESSAGE_ANCESTORS) | BIT(MESSAGE_SUSPECT) | BIT(MESSAGE_REFUSED),
+	[LINK_PARENT] = BIT(MESSAGE_SEAL) | BIT(MESSAGE_WELCOME) | BIT(MESSAGE_GATHERED) | BIT(MESSAGE_FAILED) | BIT(MESSAGE_LOST) |
+			BIT(MESSAGE_LEFT) | BIT(MESSAGE_DENIED) | BIT(MESSAGE_ANCESTORS) | BIT(MESSAGE_SUSPECT) | BIT(MESSAGE_REFUSED),
 	[LINK_SILENT] = BIT(MESSAGE_HELLO),
 	[LINK_CHALLENGED] = BIT(MESSAGE_PROOF),
 	[LINK_ASSIGNED] = BIT(MESSAGE_ATTACHED),
-	[LINK_CHILD] = BIT(MESSAGE_JOINED) | BIT(MESSAGE_SEALED) | BIT(MESSAGE_GATHER) | BIT(MESSAGE_FAILED) |
-		       BIT(MESSAGE_LOST) | BIT(MESSAGE_LEFT) | BIT(MESSAGE_MOVED) | BIT(MESSAGE_SUSPECT),
+	[LINK_CHILD] = BIT(MESSAGE_JOINED) | BIT(MESSAGE_SEALED) | BIT(MESSAGE_GATHER) | BIT(MESSAGE_FAILED) | BIT(MESSAGE_LOST) |
+		       BIT(MESSAGE_LEFT) | BIT(MESSAGE_MOVED) | BIT(MESSAGE_SUSPECT),
 };
 
 void tree_set_state(struct tree *t, enum tree_state state)
@@ -55,8 +51,7 @@ void tree_set_state(struct tree *t, enum tree_state state)
 	if (t->state == state)
 		return;
 	if (!tree_steps[t->state][state]) {
-		log_error(t->cfg.log, "bootstrap: step from state %d to %d refused", (int)t->state,
-			  (int)state);
+		log_error(t->cfg.log, "bootstrap: step from state %d to %d refused", (int)t->state, (int)state);
 		return;
 	}
 	t->state = state;
@@ -67,8 +62,7 @@ void tree_link_set_state(struct tree *t, int i, enum link_state state)
 	struct link *l = &t->links[i];
 
 	if (!link_steps[l->state][state]) {
-		log_error(t->cfg.log, "bootstrap: step of a connection from state %d to %d refused",
-			  (int)l->state, (int)state);
+		log_error(t->cfg.log, "bootstrap: step of a connection from state %d to %d refused", (int)l->state, (int)state);
 		return;
 	}
 	t->children += (state == LINK_CHILD) - (l->state == LINK_CHILD);
@@ -186,8 +180,7 @@ void tree_start(struct tree *t, int64_t now)
 	tree_turn(t);
 }
 
-void tree_on_connected(struct tree *t, int link, bool loopback, const struct message_address *peer,
-		       int64_t now)
+void tree_on_connected(struct tree *t, int link, bool loopback, const struct message_address *peer, int64_t now)
 {
 	t->now = now;
 	t->links[link].loopback = loopback;
@@ -250,9 +243,7 @@ void tree_on_down(struct tree *t, int link, int err, const char *why, int64_t no
 	case LINK_REGISTERED:
 	case LINK_ASSIGNED: failure_member_down(t, &gone, err, why); break;
 	case LINK_SILENT:
-	case LINK_CHALLENGED:
-		log_debug(t->cfg.log, "bootstrap: dropped a connection from %s: %s", gone.from, why);
-		break;
+	case LINK_CHALLENGED: log_debug(t->cfg.log, "bootstrap: dropped a connection from %s: %s", gone.from, why); break;
 	case LINK_REFUSED:
 	case LINK_FREE:
 	case LINK_STATE_COUNT: break;
@@ -355,8 +346,7 @@ int tree_new(struct tree **out, const struct tree_config *cfg)
 	t->ranks = calloc((size_t)cfg->size, 1);
 	if (tree_is_root(t))
 		t->parents = calloc((size_t)cfg->size, sizeof(*t->parents));
-	if (!t->ranks ||
-	    (tree_is_root(t) && (!t->parents || roster_builder_init(&t->builder, cfg->size) < 0))) {
+	if (!t->ranks || (tree_is_root(t) && (!t->parents || roster_builder_init(&t->builder, cfg->size) < 0))) {
 		tree_free(t);
 		return error_set(-ENOMEM, "no memory for %d ranks", cfg->size);
 	}

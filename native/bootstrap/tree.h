@@ -50,8 +50,7 @@ struct tree_net {
 	/* Starts a connection of number `link`.  LOCAL: to the leader of this node; JOIN: to any address of rank 0 that was
 	 * not tried since index 0; ATTACH: to `address`.  Exactly one of tree_on_connected and tree_on_down follows, later.
 	 * 0; or -errno (with text, except LOCAL): nothing follows; JOIN: -EALREADY: every address was tried. */
-	int (*connect)(void *net, int link, enum message_purpose purpose, int index,
-		       const struct message_address *address);
+	int (*connect)(void *net, int link, enum message_purpose purpose, int index, const struct message_address *address);
 	/* Queues a frame and takes a reference of its own. */
 	void (*send)(void *net, int link, struct frame *frame);
 	/* Ends a connection, after what is queued has gone.  Nothing more is reported of it. */
@@ -107,11 +106,10 @@ int tree_missing(const struct tree *t);
 void tree_leave(struct tree *t, int64_t now);
 
 /* A connection that tree_net.connect began stands.  loopback: it does not leave this machine. */
-void tree_on_connected(struct tree *t, int link, bool loopback, const struct message_address *peer,
-		       int64_t now);
+void tree_on_connected(struct tree *t, int link, bool loopback, const struct message_address *peer, int64_t now);
 /* Somebody has come to a listener; `from` is for texts.  The number of the link; -1: close it, there is no room. */
-int tree_on_accept(struct tree *t, enum message_purpose purpose, const struct message_address *from,
-		   const char *text, bool loopback, int64_t now);
+int tree_on_accept(struct tree *t, enum message_purpose purpose, const struct message_address *from, const char *text, bool loopback,
+		   int64_t now);
 /* May a connection that waits at this listener be taken now? */
 bool tree_accepts(const struct tree *t, enum message_purpose purpose);
 /* The longest body of a frame of this kind on this link now; -1: it is not expected.  Every frame is asked about before it is read. */

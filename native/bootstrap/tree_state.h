@@ -46,7 +46,7 @@ struct link {
 	bool leader; /* a child that may have children of its own */
 	bool sealed;
 	int64_t deadline;                   /* of the handshake; INT64_MAX: none */
-	struct message_rank member;            /* of the other end */
+	struct message_rank member;         /* of the other end */
 	uint8_t nonce[MESSAGE_NONCE_BYTES]; /* incoming: ours */
 	struct message_address address;     /* of the other end */
 	struct frame *gather;               /* GATHER that has come for this allgather */
@@ -149,8 +149,7 @@ struct tree {
 
 	/* notices */
 	struct bootstrap_events events;
-	int32_t *
-		left_out; /* ranks that have left, to be relayed with the next flush; pairs (rank, link it came by) */
+	int32_t *left_out; /* ranks that have left, to be relayed with the next flush; pairs (rank, link it came by) */
 	int left_count, left_room;
 	struct loss *losses, *suspects;
 	struct orphan *orphans;

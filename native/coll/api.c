@@ -9,17 +9,10 @@
 #define BYTES_MAX ((size_t)PTRDIFF_MAX / 8)
 
 static coll_build *const builders[IBVX_COLL_COUNT] = {
-	[IBVX_BARRIER] = coll_build_barrier,
-	[IBVX_BCAST] = coll_build_bcast,
-	[IBVX_GATHER] = coll_build_gather,
-	[IBVX_SCATTER] = coll_build_scatter,
-	[IBVX_ALLGATHER] = coll_build_allgather,
-	[IBVX_ALLTOALL] = coll_build_alltoall,
-	[IBVX_REDUCE] = coll_build_reduce,
-	[IBVX_ALLREDUCE] = coll_build_allreduce,
-	[IBVX_REDUCE_SCATTER] = coll_build_reduce_scatter,
-	[IBVX_SCAN] = coll_build_scan,
-	[IBVX_EXSCAN] = coll_build_scan,
+	[IBVX_BARRIER] = coll_build_barrier, [IBVX_BCAST] = coll_build_bcast,         [IBVX_GATHER] = coll_build_gather,
+	[IBVX_SCATTER] = coll_build_scatter, [IBVX_ALLGATHER] = coll_build_allgather, [IBVX_ALLTOALL] = coll_build_alltoall,
+	[IBVX_REDUCE] = coll_build_reduce,   [IBVX_ALLREDUCE] = coll_build_allreduce, [IBVX_REDUCE_SCATTER] = coll_build_reduce_scatter,
+	[IBVX_SCAN] = coll_build_scan,       [IBVX_EXSCAN] = coll_build_scan,
 };
 
 static int check_bytes(const void *base, size_t bytes, const struct ibvx_layout *layout, const char *what)

@@ -12,8 +12,8 @@
 
 typedef void coll_build(struct schedule *s, const struct ibvx_coll *a);
 
-coll_build coll_build_barrier, coll_build_bcast, coll_build_gather, coll_build_scatter, coll_build_allgather,
-	coll_build_alltoall, coll_build_reduce, coll_build_allreduce, coll_build_reduce_scatter, coll_build_scan;
+coll_build coll_build_barrier, coll_build_bcast, coll_build_gather, coll_build_scatter, coll_build_allgather, coll_build_alltoall,
+	coll_build_reduce, coll_build_allreduce, coll_build_reduce_scatter, coll_build_scan;
 
 static inline char *part_base(const struct ibvx_parts *p, int i)
 {

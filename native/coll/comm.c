@@ -262,8 +262,8 @@ static int comm_join_lists(struct ibvx_comm *local, const struct comm_bridge *br
 	return rc;
 }
 
-int ibvx_comm_join(struct ibvx_comm *local, int leader, int remote_leader, int context, int tag, int first,
-		   struct ibvx_comm **out, int *remote_size)
+int ibvx_comm_join(struct ibvx_comm *local, int leader, int remote_leader, int context, int tag, int first, struct ibvx_comm **out,
+		   int *remote_size)
 {
 	const struct comm_bridge bridge = {leader, remote_leader, context, tag};
 	int32_t size = local->size, theirs = 0;

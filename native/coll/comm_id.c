@@ -42,8 +42,8 @@ int comm_bridge_exchange(struct ibvx_comm *comm, const struct comm_bridge *bridg
 static int id_and(struct ibvx_comm *comm, const struct comm_bridge *bridge, uint64_t *words, size_t count)
 {
 	uint64_t theirs[ENGINE_ID_WORDS];
-	struct ibvx_coll all = {.kind = IBVX_ALLREDUCE, .source = words, .target = words, .count = count, .type = IBVX_INT64,
-				.op = IBVX_BAND};
+	struct ibvx_coll all = {
+		.kind = IBVX_ALLREDUCE, .source = words, .target = words, .count = count, .type = IBVX_INT64, .op = IBVX_BAND};
 	int rc = ibvx_coll_run(comm, &all);
 
 	if (rc || !bridge)

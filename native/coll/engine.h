@@ -32,8 +32,8 @@ struct ibvx_comm {
 	struct engine *engine;
 	int id;
 	int rank, size;
-	int32_t *peers;             /* rank in the endpoint of each member; NULL: the same */
-	_Atomic uint32_t sequence;  /* of its operations: the tag */
+	int32_t *peers;            /* rank in the endpoint of each member; NULL: the same */
+	_Atomic uint32_t sequence; /* of its operations: the tag */
 	_Atomic uint32_t references;
 };
 

@@ -18,8 +18,8 @@ void build_copy_part(struct schedule *s, struct ibvx_parts from, struct ibvx_par
 	int r = s->comm->rank;
 
 	if (from.bytes != to.bytes)
-		schedule_refuse(s, -EMSGSIZE, "member %d passes on %zu bytes to itself and expects %zu: both must be equal", r,
-				from.bytes, to.bytes);
+		schedule_refuse(s, -EMSGSIZE, "member %d passes on %zu bytes to itself and expects %zu: both must be equal", r, from.bytes,
+				to.bytes);
 	if (from.base == to.base && from.layout == to.layout)
 		return;
 	if (!from.layout && !to.layout) {
@@ -81,8 +81,7 @@ static void gather_binomial(struct schedule *s, const struct ibvx_coll *a)
 	char *all = members > 1 ? schedule_scratch(s, each * (size_t)members) : NULL;
 
 	for (int64_t mask = 1; mask < low && v + mask < p; mask *= 2)
-		schedule_recv(s, build_around((int)(v + mask), a->root, p), all + (size_t)mask * each, tree_child(v, mask, p) * each,
-			      NULL);
+		schedule_recv(s, build_around((int)(v + mask), a->root, p), all + (size_t)mask * each, tree_child(v, mask, p) * each, NULL);
 	if (v && members > 1)
 		build_copy_part(s, a->in, build_flat(all, each));
 	schedule_await_all(s);

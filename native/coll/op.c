@@ -8,10 +8,9 @@
 #include "base/error.h"
 
 static const char *const op_names[IBVX_OP_COUNT] = {
-	[IBVX_SUM] = "sum",   [IBVX_PROD] = "prod", [IBVX_MIN] = "min",   [IBVX_MAX] = "max",
-	[IBVX_LAND] = "LAND", [IBVX_LOR] = "LOR",   [IBVX_LXOR] = "LXOR", [IBVX_BAND] = "BAND",
-	[IBVX_BOR] = "BOR",   [IBVX_BXOR] = "BXOR", [IBVX_MINLOC] = "minloc", [IBVX_MAXLOC] = "maxloc",
-	[IBVX_USER] = "user",
+	[IBVX_SUM] = "sum",       [IBVX_PROD] = "prod",     [IBVX_MIN] = "min",   [IBVX_MAX] = "max", [IBVX_LAND] = "LAND",
+	[IBVX_LOR] = "LOR",       [IBVX_LXOR] = "LXOR",     [IBVX_BAND] = "BAND", [IBVX_BOR] = "BOR", [IBVX_BXOR] = "BXOR",
+	[IBVX_MINLOC] = "minloc", [IBVX_MAXLOC] = "maxloc", [IBVX_USER] = "user",
 };
 
 static const char *const type_names[IBVX_TYPE_COUNT] = {

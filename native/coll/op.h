@@ -9,9 +9,9 @@
 #include "coll/kernels.h"
 
 struct coll_op {
-	coll_kernel *kernel;            /* NULL: user */
+	coll_kernel *kernel; /* NULL: user */
 	const struct ibvx_user_op *user;
-	size_t bytes;                   /* of an element, or a pair */
+	size_t bytes; /* of an element, or a pair */
 	bool commutative;
 };
 

@@ -42,8 +42,7 @@ static void reduce_scatter_pairwise(struct schedule *s, const struct ibvx_coll *
 
 		if (step < 0)
 			step = schedule_recv(s, build_around(r, -k, p), room + (size_t)(k % 2) * bytes, bytes, NULL);
-		next = k + 1 < p ? schedule_recv(s, build_around(r, -k - 1, p), room + (size_t)((k + 1) % 2) * bytes, bytes, NULL)
-				 : -1;
+		next = k + 1 < p ? schedule_recv(s, build_around(r, -k - 1, p), room + (size_t)((k + 1) % 2) * bytes, bytes, NULL) : -1;
 		schedule_send(s, to, source + block_start(a, to) * s->op.bytes, block_count(a, to) * s->op.bytes, NULL);
 		schedule_await(s, step);
 		schedule_reduce(s, room + (size_t)(k % 2) * bytes, sum, count);

@@ -28,8 +28,7 @@ static void schedule_fail_length(struct schedule *s, const struct step *step)
 {
 	char why[200];
 
-	snprintf(why, sizeof(why),
-		 "member %d sent %llu bytes where member %d expects %zu: the counts of a collective operation must agree",
+	snprintf(why, sizeof(why), "member %d sent %llu bytes where member %d expects %zu: the counts of a collective operation must agree",
 		 step->member, (unsigned long long)step->done.bytes, s->comm->rank, step->size);
 	schedule_fail(s, -EMSGSIZE, why);
 }
@@ -102,13 +101,9 @@ static bool schedule_begin_step(struct schedule *s, struct step *step)
 
 	switch (step->kind) {
 	case STEP_SEND:
-	case STEP_RECV:
-		schedule_begin_message(s, step);
-		break;
-	case STEP_AWAIT:
-		return s->steps[step->member].complete;
-	case STEP_AWAIT_ALL:
-		return s->pending == 0;
+	case STEP_RECV: schedule_begin_message(s, step); break;
+	case STEP_AWAIT: return s->steps[step->member].complete;
+	case STEP_AWAIT_ALL: return s->pending == 0;
 	case STEP_COPY:
 		if (!s->error)
 			memcpy(step->base, step->from, step->size);
@@ -215,8 +210,7 @@ static struct step *schedule_add(struct schedule *s, enum step_kind kind)
 	return step;
 }
 
-static int schedule_message(struct schedule *s, enum step_kind kind, int member, void *base, size_t bytes,
-			    const struct ibvx_layout *layout)
+static int schedule_message(struct schedule *s, enum step_kind kind, int member, void *base, size_t bytes, const struct ibvx_layout *layout)
 {
 	struct step *step = schedule_add(s, kind);
 

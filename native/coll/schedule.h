@@ -25,10 +25,10 @@ struct step {
 	struct ibvx_completion done;
 	enum step_kind kind;
 	bool complete;
-	int member;   /* send, receive: the other; await: the step */
-	void *base;   /* send: only read; copy, reduce: the target */
+	int member; /* send, receive: the other; await: the step */
+	void *base; /* send: only read; copy, reduce: the target */
 	const void *from;
-	size_t size;  /* bytes; reduce: elements */
+	size_t size; /* bytes; reduce: elements */
 	const struct ibvx_layout *layout;
 };
 
@@ -40,15 +40,18 @@ struct schedule {
 	struct coll_op op;
 	uint32_t slot, generation;
 	bool persistent;
-	bool active;     /* begun, and its end was not reported yet */
-	bool waited;     /* a thread waits for it or tests it */
+	bool active; /* begun, and its end was not reported yet */
+	bool waited; /* a thread waits for it or tests it */
 	int tag;
 	int error;
 	char why[256];
 	struct step *steps;
 	int count, room;
 	int at, pending; /* the next step; messages under way */
-	struct { void *memory; size_t bytes; } blocks[SCHEDULE_BLOCKS]; /* scratch */
+	struct {
+		void *memory;
+		size_t bytes;
+	} blocks[SCHEDULE_BLOCKS]; /* scratch */
 	int block_count;
 	struct schedule *next_free;
 };

@@ -49,7 +49,8 @@ int core_reach(struct ibvx *ep, void *out, size_t size)
 		run >>= AGREE_BITS;
 	}
 	core_unlock(ep);
-	return at <= size ? (int)at : error_set(-ENOBUFS, "%d ranks are reached in too many different combinations of transports", ep->size);
+	return at <= size ? (int)at
+			  : error_set(-ENOBUFS, "%d ranks are reached in too many different combinations of transports", ep->size);
 }
 
 int core_agree(struct ibvx *ep, int rank, const void *reach, size_t bytes)

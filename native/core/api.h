@@ -37,8 +37,8 @@ static inline int api_check_send(const struct ibvx *ep, const struct ibvx_sbuf *
 {
 	if (dest < 0 || dest >= ep->size)
 		return api_not_rank(ep, dest, "destination");
-	if ((buf->head_bytes | buf->body_bytes) > LAYOUT_BYTES_MAX || (!buf->head && buf->head_bytes) ||
-	    (!buf->body && buf->body_bytes) || buf->layout)
+	if ((buf->head_bytes | buf->body_bytes) > LAYOUT_BYTES_MAX || (!buf->head && buf->head_bytes) || (!buf->body && buf->body_bytes) ||
+	    buf->layout)
 		return api_check_send_slow(buf);
 	return 0;
 }
@@ -67,8 +67,7 @@ static inline int api_consume(struct ibvx *ep, struct request *r, struct ibvx_pi
 	return complete_consume(ep, r, status);
 }
 
-static inline int api_wait_request(struct ibvx *ep, struct request *r, struct ibvx_pin *pin,
-				   struct ibvx_status *status)
+static inline int api_wait_request(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status)
 {
 	return r->state == REQ_DONE ? api_consume(ep, r, pin, status) : api_wait_pending(ep, r, pin, status);
 }

@@ -42,15 +42,12 @@ void buffer_fini(struct buffer *b)
 {
 	switch ((enum buffer_kind)b->kind) {
 	case BUFFER_CONTIGUOUS:
-	case BUFFER_SEGMENTS:
-		break;
+	case BUFFER_SEGMENTS: break;
 	case BUFFER_SPLIT:
 		free(b->base[1]);
 		b->base[1] = NULL;
 		break;
-	case BUFFER_LAYOUT:
-		layout_put(b->layout);
-		break;
+	case BUFFER_LAYOUT: layout_put(b->layout); break;
 	case BUFFER_COPY:
 	case BUFFER_PINNABLE:
 		free(b->bounce);
@@ -133,16 +130,11 @@ void buffer_write(struct buffer *b, uint64_t at, const void *from, size_t len)
 		if (len > 0)
 			memcpy(b->base[0] + at, from, len);
 		return;
-	case BUFFER_LAYOUT:
-		layout_unpack(b->layout, b->base[1], at, from, len);
-		return;
-	case BUFFER_PINNABLE:
-		buffer_write_pinnable(b, at, from, len);
-		return;
+	case BUFFER_LAYOUT: layout_unpack(b->layout, b->base[1], at, from, len); return;
+	case BUFFER_PINNABLE: buffer_write_pinnable(b, at, from, len); return;
 	case BUFFER_SPLIT:
 	case BUFFER_SEGMENTS:
-	case BUFFER_COPY:
-		break;
+	case BUFFER_COPY: break;
 	}
 	first = buffer_before(at, len, b->bytes[0]);
 	if (first > 0)

@@ -35,12 +35,12 @@ enum buffer_kind {
 };
 
 struct buffer {
-	uint8_t kind;    /* enum buffer_kind */
-	bool lost;       /* there was no memory for the bounce buffer: bytes are missing */
+	uint8_t kind; /* enum buffer_kind */
+	bool lost;    /* there was no memory for the bounce buffer: bytes are missing */
 	char *base[2];
-	size_t bytes[2]; /* head, body: of a receive once it has matched */
-	size_t capacity; /* receive */
-	char *bounce;    /* malloc() */
+	size_t bytes[2];                /* head, body: of a receive once it has matched */
+	size_t capacity;                /* receive */
+	char *bounce;                   /* malloc() */
 	uint64_t bounce_at, bounce_end; /* PINNABLE receive: the part of the bounce buffer that is not in its memory yet */
 	union {
 		const struct ibvx_layout *layout; /* LAYOUT: holds a reference */
@@ -52,8 +52,7 @@ struct buffer {
 /* --- life --- */
 
 /* The seldom part of the two below: takes a reference to the layout. */
-void buffer_set_layout(struct buffer *b, char *base, const struct ibvx_layout *layout, size_t bytes)
-	__attribute__((cold));
+void buffer_set_layout(struct buffer *b, char *base, const struct ibvx_layout *layout, size_t bytes) __attribute__((cold));
 
 /* The buffer of a fresh request.  The arguments have been checked. */
 static inline void buffer_init_send(struct buffer *b, const struct ibvx_sbuf *from)

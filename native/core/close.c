@@ -40,9 +40,8 @@ static void close_list(char *text, size_t size, const struct request *r)
 		snprintf(source, sizeof(source), "rank %d", r->source);
 	if (r->tag != IBVX_ANY_TAG)
 		snprintf(tag, sizeof(tag), "%d", r->tag);
-	snprintf(text + at, size - at, "%s%s %s %s (tag %s, context %d, %s)", at ? ", " : "",
-		 r->kind == REQ_SEND ? "send" : "receive", r->kind == REQ_SEND ? "to" : "from", source, tag,
-		 r->context, request_state_name(r->state));
+	snprintf(text + at, size - at, "%s%s %s %s (tag %s, context %d, %s)", at ? ", " : "", r->kind == REQ_SEND ? "send" : "receive",
+		 r->kind == REQ_SEND ? "to" : "from", source, tag, r->context, request_state_name(r->state));
 }
 
 /* Close cannot flush these: what would complete them is up to somebody else. */
@@ -125,19 +124,18 @@ static int close_drain(struct ibvx *ep)
 	close_cancel_detached(ep);
 	n = close_count(ep, true, text, sizeof(text));
 	if (n > 0)
-		return error_set(-EBUSY, "rank %d finishes with %d receives or synchronous sends pending: %s: complete or cancel them first",
+		return error_set(-EBUSY,
+				 "rank %d finishes with %d receives or synchronous sends pending: %s: complete or cancel them first",
 				 ep->rank, n, text);
 	if (ep->users > 0)
 		return error_set(-EBUSY, "rank %d finishes while %d of its threads are inside operations: let them return first", ep->rank,
 				 ep->users);
-	rc = wait_until(ep, &w, close_drained, NULL,
-			settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS) * CLOCK_NS_PER_MS);
+	rc = wait_until(ep, &w, close_drained, NULL, settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS) * CLOCK_NS_PER_MS);
 	if (rc != -ETIMEDOUT)
 		return rc;
 	n = close_count(ep, false, text, sizeof(text));
-	return error_set(rc,
-			 "rank %d could not finish within %lld ms (setting finish_timeout_ms): %d operations are pending: %s",
-			 ep->rank, (long long)settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS), n, text);
+	return error_set(rc, "rank %d could not finish within %lld ms (setting finish_timeout_ms): %d operations are pending: %s", ep->rank,
+			 (long long)settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS), n, text);
 }
 
 static void close_send_bye(struct ibvx *ep)
@@ -174,8 +172,7 @@ static void close_print_counters(struct ibvx *ep)
 		if (r >= 0 && !ep->peers[r].talked)
 			continue;
 		for (int i = 0; i < n && i < 64 && at < sizeof(line); i++)
-			at += (size_t)snprintf(line + at, sizeof(line) - at, " %s=%llu", c[i].name,
-					       (unsigned long long)c[i].value);
+			at += (size_t)snprintf(line + at, sizeof(line) - at, " %s=%llu", c[i].name, (unsigned long long)c[i].value);
 		if (r < 0)
 			log_write(&ep->log, LOG_OFF, "counters:%s", line);
 		else

@@ -57,16 +57,13 @@ int complete_text(const struct ibvx *ep, const struct request *r)
 	case -EPROTOTYPE:
 		return error_set(r->error, "a message of type %#llx from rank %d (tag %d, context %d) met a receive of type %#llx",
 				 (unsigned long long)r->user, r->peer->rank, r->tag, r->context, (unsigned long long)r->want);
-	case -ECANCELED:
-		return error_set(r->error, "the receive was cancelled");
+	case -ECANCELED: return error_set(r->error, "the receive was cancelled");
 	case -EPIPE:
 		return error_set(r->error, "rank %d has finished: %s", r->peer->rank,
 				 r->kind == REQ_RECV ? "the message that this receive waits for will not come"
 						     : "it will not receive this message");
-	case -ENOMEM:
-		return error_set(r->error, "no memory for a message of %zu bytes", request_total(r));
-	default:
-		break;
+	case -ENOMEM: return error_set(r->error, "no memory for a message of %zu bytes", request_total(r));
+	default: break;
 	}
 	if (ep->fault_job && ep->failed_rank >= 0)
 		return error_set(r->error, "%s", ep->peers[ep->failed_rank].why);
@@ -74,6 +71,5 @@ int complete_text(const struct ibvx *ep, const struct request *r)
 		r->peer->reported = true;
 		return error_set(r->error, "%s", r->peer->why);
 	}
-	return error_sys(r->error, "message %s rank %d", r->kind == REQ_RECV ? "from" : "to",
-			 r->peer ? r->peer->rank : r->source);
+	return error_sys(r->error, "message %s rank %d", r->kind == REQ_RECV ? "from" : "to", r->peer ? r->peer->rank : r->source);
 }

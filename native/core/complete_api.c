@@ -29,8 +29,7 @@ struct request *api_not_found(struct ibvx *ep, const struct request *r, ibvx_req
 	if (r && r->state != REQ_MESSAGE && !r->blocking)
 		error_set(-EINVAL, "another thread already waits for request %#llx", (unsigned long long)req);
 	else
-		error_set(-EINVAL,
-			  "%#llx is not a pending request of rank %d: it was never valid or is already complete",
+		error_set(-EINVAL, "%#llx is not a pending request of rank %d: it was never valid or is already complete",
 			  (unsigned long long)req, ep->rank);
 	return NULL;
 }

@@ -121,14 +121,16 @@ void cost_end(struct request *r, enum cost_method method)
 }
 
 /* One row of names per size class: the counters of ibvx.h are constant strings. */
-#define COST_NAMES(size) \
-	{"learned_" size "_ring_ns", "learned_" size "_get_ns", "learned_" size "_gets_win"}
+#define COST_NAMES(size)                                                                           \
+	{                                                                                          \
+		"learned_" size "_ring_ns", "learned_" size "_get_ns", "learned_" size "_gets_win" \
+	}
 static const char *const cost_names[COST_CLASSES][3] = {
-	COST_NAMES("16k"), COST_NAMES("32k"), COST_NAMES("64k"), COST_NAMES("128k"), COST_NAMES("256k"),
-	COST_NAMES("512k"), COST_NAMES("1m"), COST_NAMES("2m"), COST_NAMES("4m"), COST_NAMES("8m"), COST_NAMES("16m"),
-	COST_NAMES("arrays_16k"), COST_NAMES("arrays_32k"), COST_NAMES("arrays_64k"), COST_NAMES("arrays_128k"),
-	COST_NAMES("arrays_256k"), COST_NAMES("arrays_512k"), COST_NAMES("arrays_1m"), COST_NAMES("arrays_2m"),
-	COST_NAMES("arrays_4m"), COST_NAMES("arrays_8m"), COST_NAMES("arrays_16m"),
+	COST_NAMES("16k"),         COST_NAMES("32k"),         COST_NAMES("64k"),        COST_NAMES("128k"),       COST_NAMES("256k"),
+	COST_NAMES("512k"),        COST_NAMES("1m"),          COST_NAMES("2m"),         COST_NAMES("4m"),         COST_NAMES("8m"),
+	COST_NAMES("16m"),         COST_NAMES("arrays_16k"),  COST_NAMES("arrays_32k"), COST_NAMES("arrays_64k"), COST_NAMES("arrays_128k"),
+	COST_NAMES("arrays_256k"), COST_NAMES("arrays_512k"), COST_NAMES("arrays_1m"),  COST_NAMES("arrays_2m"),  COST_NAMES("arrays_4m"),
+	COST_NAMES("arrays_8m"),   COST_NAMES("arrays_16m"),
 };
 
 void cost_counters(const struct peer *p, void (*add)(void *arg, const char *name, uint64_t value), void *arg)

@@ -63,8 +63,7 @@ int ibvx_counters(struct ibvx *ep, int peer, struct ibvx_counter *out, int max)
 	struct counters_out o = {out, max, 0};
 
 	if (peer < -1 || peer >= ep->size)
-		return error_set(-EINVAL, "rank %d has no counters: 0 to %d have, and -1 for the endpoint", peer,
-				 ep->size - 1);
+		return error_set(-EINVAL, "rank %d has no counters: 0 to %d have, and -1 for the endpoint", peer, ep->size - 1);
 	core_lock(ep);
 	if (peer < 0)
 		counters_endpoint(ep, &o);

@@ -59,19 +59,15 @@ static void describe_range(FILE *f, const struct setting_info *i)
 	switch (i->kind) {
 	case SETTING_KIND_INT:
 	case SETTING_KIND_BYTES:
-		fprintf(f, "%s%lld..%lld%s%s", i->accepts_auto ? "auto, " : "", (long long)i->min, (long long)i->max,
-			i->unit[0] ? " " : "", i->unit);
+		fprintf(f, "%s%lld..%lld%s%s", i->accepts_auto ? "auto, " : "", (long long)i->min, (long long)i->max, i->unit[0] ? " " : "",
+			i->unit);
 		return;
-	case SETTING_KIND_BOOL:
-		fprintf(f, "on, off");
-		return;
+	case SETTING_KIND_BOOL: fprintf(f, "on, off"); return;
 	case SETTING_KIND_CHOICE:
 		for (int c = 0; i->choices[c]; c++)
 			fprintf(f, "%s%s", c ? ", " : "", i->choices[c]);
 		return;
-	case SETTING_KIND_TEXT:
-		fprintf(f, "text");
-		return;
+	case SETTING_KIND_TEXT: fprintf(f, "text"); return;
 	}
 }
 

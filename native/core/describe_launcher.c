@@ -24,8 +24,8 @@ static int describe_barrier(struct bootstrap *b, int size)
 
 static void describe_ranks(FILE *f, struct bootstrap *b, int size, int64_t ns)
 {
-	fprintf(f, "rendezvous:  %d rank%s met in %" PRId64 ".%" PRId64 " ms\n", size, size == 1 ? "" : "s",
-		ns / CLOCK_NS_PER_MS, ns % CLOCK_NS_PER_MS * 10 / CLOCK_NS_PER_MS);
+	fprintf(f, "rendezvous:  %d rank%s met in %" PRId64 ".%" PRId64 " ms\n", size, size == 1 ? "" : "s", ns / CLOCK_NS_PER_MS,
+		ns % CLOCK_NS_PER_MS * 10 / CLOCK_NS_PER_MS);
 	for (int r = 0; r < size && r < DESCRIBE_RANKS; r++)
 		fprintf(f, "  %s\n", bootstrap_peer_name(b, r));
 	if (size > DESCRIBE_RANKS)

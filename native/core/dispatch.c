@@ -36,32 +36,16 @@ void dispatch_packet(void *core, int rank, const struct wire_hdr *hdr, const voi
 		payload = ""; /* there is none, and memcpy wants an address all the same */
 	p->talked = true;
 	switch ((enum wire_kind)hdr->kind) {
-	case WIRE_EAGER:
-		eager_arrived(p, hdr, payload);
-		return;
-	case WIRE_EAGER_FIRST:
-		eager_first_arrived(p, hdr, payload);
-		return;
-	case WIRE_EAGER_MORE:
-		eager_more_arrived(p, hdr, payload);
-		return;
-	case WIRE_RTS:
-		rendezvous_rts_arrived(p, hdr, payload);
-		return;
-	case WIRE_CTS:
-		rendezvous_cts_arrived(p, hdr, payload);
-		return;
+	case WIRE_EAGER: eager_arrived(p, hdr, payload); return;
+	case WIRE_EAGER_FIRST: eager_first_arrived(p, hdr, payload); return;
+	case WIRE_EAGER_MORE: eager_more_arrived(p, hdr, payload); return;
+	case WIRE_RTS: rendezvous_rts_arrived(p, hdr, payload); return;
+	case WIRE_CTS: rendezvous_cts_arrived(p, hdr, payload); return;
 	case WIRE_DATA:
 	case WIRE_SEGMENT:
-	case WIRE_DONE:
-		rendezvous_piece_arrived(p, hdr, payload);
-		return;
-	case WIRE_FIN:
-		rendezvous_fin_arrived(p, hdr);
-		return;
-	case WIRE_ACK:
-		eager_on_ack(p, hdr);
-		return;
+	case WIRE_DONE: rendezvous_piece_arrived(p, hdr, payload); return;
+	case WIRE_FIN: rendezvous_fin_arrived(p, hdr); return;
+	case WIRE_ACK: eager_on_ack(p, hdr); return;
 	case WIRE_CREDIT:
 		if (!flow_on_credit(p, hdr->ctl.value, hdr->ctl.offset))
 			peer_broken(p, "a credit of %llu bytes", (unsigned long long)hdr->ctl.value);
@@ -71,15 +55,10 @@ void dispatch_packet(void *core, int rank, const struct wire_hdr *hdr, const voi
 			peer_broken(p, "a hint of class %u, method %u, interval %llu", hdr->ctl.id, hdr->ctl.from,
 				    (unsigned long long)hdr->ctl.value);
 		return;
-	case WIRE_STALLED:
-		flow_on_stalled(p, hdr->ctl.value);
-		return;
-	case WIRE_BYE:
-		peer_on_bye(p);
-		return;
+	case WIRE_STALLED: flow_on_stalled(p, hdr->ctl.value); return;
+	case WIRE_BYE: peer_on_bye(p); return;
 	case WIRE_NONE:
-	case WIRE_KIND_COUNT:
-		break;
+	case WIRE_KIND_COUNT: break;
 	}
 	peer_broken(p, "a packet of kind %u", hdr->kind);
 }

@@ -14,8 +14,8 @@
 #include "core/pin.h"
 
 /* Where the transport has no post(). */
-static int eager_post(struct transport *t, int rank, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
-		     const void *body, size_t body_bytes)
+static int eager_post(struct transport *t, int rank, const struct wire_hdr *hdr, const void *head, size_t head_bytes, const void *body,
+		      size_t body_bytes)
 {
 	struct transport_slot slot;
 	int rc = t->ops->reserve(t, rank, head_bytes + body_bytes, &slot);
@@ -164,10 +164,10 @@ void eager_arrived(struct peer *p, const struct wire_hdr *hdr, const void *paylo
 {
 	struct ibvx *ep = p->ep;
 	struct envelope e = {.tag = hdr->msg.tag,
-				  .user = hdr->msg.user,
-				  .head = hdr->len - hdr->msg.body_bytes,
-				  .body = hdr->msg.body_bytes,
-				  .id = hdr->msg.id};
+			     .user = hdr->msg.user,
+			     .head = hdr->len - hdr->msg.body_bytes,
+			     .body = hdr->msg.body_bytes,
+			     .id = hdr->msg.id};
 	struct request *r;
 	struct umsg *u;
 	int error;
@@ -276,8 +276,7 @@ static void eager_last_arrived(struct peer *p)
 
 void eager_more_arrived(struct peer *p, const struct wire_hdr *hdr, const void *payload)
 {
-	if (p->inflow == INFLOW_NONE || hdr->ctl.offset != p->inflow_at ||
-	    hdr->len > p->inflow_total - p->inflow_at) {
+	if (p->inflow == INFLOW_NONE || hdr->ctl.offset != p->inflow_at || hdr->len > p->inflow_total - p->inflow_at) {
 		peer_broken(p, "a fragment of %u bytes at %llu", hdr->len, (unsigned long long)hdr->ctl.offset);
 		return;
 	}
@@ -292,8 +291,7 @@ void eager_more_arrived(struct peer *p, const struct wire_hdr *hdr, const void *
 		p->inflow_umsg->at += hdr->len;
 		break;
 	case INFLOW_DROP:
-	case INFLOW_NONE:
-		break;
+	case INFLOW_NONE: break;
 	}
 	p->inflow_at += hdr->len;
 	if (p->inflow_at == p->inflow_total)

@@ -19,8 +19,8 @@ static inline char *layout_address(const char *base, ptrdiff_t offset)
 	return (char *)((uintptr_t)base + (uintptr_t)offset);
 }
 
-static inline __attribute__((always_inline)) void layout_copy_blocks(struct layout_copy *c, char *memory,
-								     ptrdiff_t stride, size_t count, size_t n)
+static inline __attribute__((always_inline)) void layout_copy_blocks(struct layout_copy *c, char *memory, ptrdiff_t stride, size_t count,
+								     size_t n)
 {
 	if (c->to) {
 		char *to = c->to;
@@ -41,28 +41,18 @@ static inline __attribute__((always_inline)) void layout_copy_blocks(struct layo
 static inline void layout_copy_stride(struct layout_copy *c, char *memory, ptrdiff_t stride, size_t count, size_t n)
 {
 	switch (n) {
-	case 0:
-		break;
-	case 4:
-		layout_copy_blocks(c, memory, stride, count, 4);
-		break;
-	case 8:
-		layout_copy_blocks(c, memory, stride, count, 8);
-		break;
-	case 16:
-		layout_copy_blocks(c, memory, stride, count, 16);
-		break;
-	default:
-		layout_copy_blocks(c, memory, stride, count, n);
-		break;
+	case 0: break;
+	case 4: layout_copy_blocks(c, memory, stride, count, 4); break;
+	case 8: layout_copy_blocks(c, memory, stride, count, 8); break;
+	case 16: layout_copy_blocks(c, memory, stride, count, 16); break;
+	default: layout_copy_blocks(c, memory, stride, count, n); break;
 	}
 }
 
 static void layout_copy_range(const struct ibvx_layout *l, char *base, size_t at, size_t len, struct layout_copy *c);
 
 /* Bytes [at, at + len) of one element. */
-static inline void layout_copy_element(const struct ibvx_layout *inner, char *memory, size_t at, size_t len,
-				       struct layout_copy *c)
+static inline void layout_copy_element(const struct ibvx_layout *inner, char *memory, size_t at, size_t len, struct layout_copy *c)
 {
 	if (inner)
 		layout_copy_range(inner, memory, at, len, c);
@@ -130,14 +120,9 @@ static void layout_copy_range(const struct ibvx_layout *l, char *base, size_t at
 	if (len == 0)
 		return;
 	switch (l->kind) {
-	case LAYOUT_LOOP:
-		layout_copy_loop(l, base, at, len, c);
-		return;
-	case LAYOUT_LIST:
-		layout_copy_list(l, base, at, len, c);
-		return;
-	case LAYOUT_CALLBACKS:
-		break;
+	case LAYOUT_LOOP: layout_copy_loop(l, base, at, len, c); return;
+	case LAYOUT_LIST: layout_copy_list(l, base, at, len, c); return;
+	case LAYOUT_CALLBACKS: break;
 	}
 	if (c->to) {
 		l->pack(l->arg, base, at, c->to, len);
@@ -198,10 +183,9 @@ int layout_check(const struct ibvx_layout *l, size_t bytes)
 		return 0;
 	if (l->bytes == 0)
 		return error_set(-EINVAL, "a message of %zu bytes with a layout of no bytes", bytes);
-	if (!layout_product((bytes - 1) / l->bytes, l->extent, &last) ||
-	    !layout_span(&low, &high, last, l->low, l->high))
-		return error_set(-EINVAL, "a message of %zu bytes with a layout of %zu bytes and extent %td exceeds memory",
-				 bytes, l->bytes, l->extent);
+	if (!layout_product((bytes - 1) / l->bytes, l->extent, &last) || !layout_span(&low, &high, last, l->low, l->high))
+		return error_set(-EINVAL, "a message of %zu bytes with a layout of %zu bytes and extent %td exceeds memory", bytes,
+				 l->bytes, l->extent);
 	return 0;
 }
 

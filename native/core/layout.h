@@ -39,7 +39,7 @@ struct ibvx_layout {
 	ptrdiff_t low, high; /* the bytes lie in [low, high) */
 	size_t count;        /* elements */
 	/* LAYOUT_LOOP */
-	size_t each;                     /* bytes of an element */
+	size_t each; /* bytes of an element */
 	ptrdiff_t stride;
 	const struct ibvx_layout *inner; /* NULL: blocks */
 	/* LAYOUT_CALLBACKS */

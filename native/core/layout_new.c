@@ -26,15 +26,14 @@ bool layout_product(size_t count, ptrdiff_t stride, ptrdiff_t *product)
 {
 	ptrdiff_t max = (ptrdiff_t)LAYOUT_BYTES_MAX;
 
-	return count <= LAYOUT_BYTES_MAX && !__builtin_mul_overflow((ptrdiff_t)count, stride, product) &&
-	       *product >= -max && *product <= max;
+	return count <= LAYOUT_BYTES_MAX && !__builtin_mul_overflow((ptrdiff_t)count, stride, product) && *product >= -max &&
+	       *product <= max;
 }
 
 static struct ibvx_layout *layout_new(enum layout_kind kind, size_t items)
 {
-	struct ibvx_layout *l = items <= LAYOUT_BYTES_MAX / sizeof(struct layout_item)
-					? calloc(1, sizeof(*l) + items * sizeof(struct layout_item))
-					: NULL;
+	struct ibvx_layout *l =
+		items <= LAYOUT_BYTES_MAX / sizeof(struct layout_item) ? calloc(1, sizeof(*l) + items * sizeof(struct layout_item)) : NULL;
 
 	if (!l) {
 		error_set(-ENOMEM, "no memory for a layout of %zu elements", items);
@@ -55,8 +54,7 @@ static int layout_new_loop(struct ibvx_layout **out, size_t count, size_t each, 
 
 	if (each > LAYOUT_BYTES_MAX || !layout_product(count, (ptrdiff_t)each, &bytes))
 		return layout_too_large("number of bytes");
-	if (!layout_product(count > 0 ? count - 1 : 0, stride, &last) ||
-	    !layout_span(&low, &high, last, low, high))
+	if (!layout_product(count > 0 ? count - 1 : 0, stride, &last) || !layout_span(&low, &high, last, low, high))
 		return layout_too_large("span");
 	if (bytes == 0) {
 		count = 0;
@@ -95,12 +93,10 @@ int ibvx_layout_vector(struct ibvx_layout **out, size_t count, size_t block_byte
 	*out = NULL;
 	if (block_bytes > LAYOUT_BYTES_MAX || !layout_product(count > 0 ? count - 1 : 0, stride_bytes, &last))
 		return layout_too_large("span");
-	return layout_new_loop(out, count, block_bytes, stride_bytes,
-			       count > 0 ? last + (ptrdiff_t)block_bytes : 0, NULL);
+	return layout_new_loop(out, count, block_bytes, stride_bytes, count > 0 ? last + (ptrdiff_t)block_bytes : 0, NULL);
 }
 
-int ibvx_layout_nested(struct ibvx_layout **out, size_t count, ptrdiff_t extent_bytes,
-		       const struct ibvx_layout *inner)
+int ibvx_layout_nested(struct ibvx_layout **out, size_t count, ptrdiff_t extent_bytes, const struct ibvx_layout *inner)
 {
 	ptrdiff_t extent;
 
@@ -191,8 +187,7 @@ int ibvx_layout_segments(struct ibvx_layout **out, size_t count, const struct ib
 		return -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		if (!segments[i].base && segments[i].bytes > 0)
-			rc = error_set(-EINVAL, "segment %zu of a layout has %zu bytes at a NULL address", i,
-				       segments[i].bytes);
+			rc = error_set(-EINVAL, "segment %zu of a layout has %zu bytes at a NULL address", i, segments[i].bytes);
 		else
 			rc = layout_append(l, (ptrdiff_t)(uintptr_t)segments[i].base, segments[i].bytes, NULL);
 	}
@@ -223,8 +218,7 @@ int ibvx_layout_struct(struct ibvx_layout **out, size_t count, const struct ibvx
 
 int ibvx_layout_callbacks(struct ibvx_layout **out, size_t bytes, ptrdiff_t extent_bytes,
 			  void (*pack)(void *arg, const void *base, size_t offset, void *to, size_t bytes),
-			  void (*unpack)(void *arg, void *base, size_t offset, const void *from, size_t bytes),
-			  void *arg)
+			  void (*unpack)(void *arg, void *base, size_t offset, const void *from, size_t bytes), void *arg)
 {
 	ptrdiff_t extent;
 	struct ibvx_layout *l;

@@ -29,8 +29,7 @@ bool lease_possible(const struct request *r)
 {
 	const struct peer *p = r->peer;
 
-	return pin_is_attended(r) && lease_ops(p) && !p->no_get && !p->ep->oversubscribed &&
-	       lease_is_worthwhile(p, request_total(r));
+	return pin_is_attended(r) && lease_ops(p) && !p->no_get && !p->ep->oversubscribed && lease_is_worthwhile(p, request_total(r));
 }
 
 /* Waits without the lock until the lease is closed.  What end() returned last. */
@@ -46,9 +45,7 @@ static int lease_watch(const struct ibvx *ep, const struct peer *p)
 		if (n % LEASE_LOOKS && open_ns < ep->lease_offer_ns)
 			continue;
 		open_ns = clock_now_ns() - begin_ns;
-		how = open_ns < ep->lease_offer_ns   ? TRANSPORT_LOOK
-		      : open_ns < ep->lease_claim_ns ? TRANSPORT_REVOKE
-						     : TRANSPORT_ABANDON;
+		how = open_ns < ep->lease_offer_ns ? TRANSPORT_LOOK : open_ns < ep->lease_claim_ns ? TRANSPORT_REVOKE : TRANSPORT_ABANDON;
 		if (how != TRANSPORT_LOOK)
 			sched_yield();
 	}
@@ -139,8 +136,8 @@ int64_t lease_pull(struct ibvx *ep, struct request *r, char *at)
 		return (int64_t)bytes;
 	}
 	if (rc < 0) {
-		log_info(&ep->log, "a leased segment of rank %d could not be read (%s): the message uses another scheme",
-			 p->rank, error_text());
+		log_info(&ep->log, "a leased segment of rank %d could not be read (%s): the message uses another scheme", p->rank,
+			 error_text());
 		p->no_get = p->no_get || rc == -EPERM || rc == -ENOSYS;
 		return rc;
 	}

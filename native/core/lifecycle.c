@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "core/agree.h"
 #include "core/core.h"
-#include "core/lifecycle.h"
 #include "core/failure.h"
+#include "core/lifecycle.h"
 #include "core/monitor.h"
 #include "core/peer.h"
 #include "core/progress.h"
@@ -55,8 +55,7 @@ int life_settings(struct settings **out, const struct ibvx_config *cfg)
 	if (rc == 0)
 		rc = settings_set_environment(s);
 	if (rc == 0)
-		rc = life_set_all(s, SETTINGS_CALLER, cfg->settings,
-				  cfg->settings_origin ? cfg->settings_origin : "caller");
+		rc = life_set_all(s, SETTINGS_CALLER, cfg->settings, cfg->settings_origin ? cfg->settings_origin : "caller");
 	if (rc < 0) {
 		settings_free(s);
 		return rc;
@@ -131,8 +130,8 @@ static int life_exchange(struct ibvx *ep, struct life *life)
 	unsigned char mine[LIFE_ADDRESS_MAX], *all = malloc(room);
 	uint32_t *lengths = calloc((size_t)ep->size, sizeof(*lengths));
 	struct core_peer_info *infos = calloc((size_t)ep->size, sizeof(*infos));
-	int rc = all && lengths && infos ? core_address(ep, mine, sizeof(mine))
-					 : error_set(-ENOMEM, "no memory for %d addresses", ep->size);
+	int rc =
+		all && lengths && infos ? core_address(ep, mine, sizeof(mine)) : error_set(-ENOMEM, "no memory for %d addresses", ep->size);
 	size_t at = 0;
 
 	if (rc >= 0)

@@ -21,8 +21,7 @@ static void match_index(struct ibvx *ep, enum match_class c)
 	for (struct list *l = ep->arrivals.next; l != &ep->arrivals; l = l->next) {
 		struct umsg *u = LIST_ITEM(l, struct umsg, link);
 
-		match_append(&ep->unexpected[c], &u->node[c],
-			     match_key_of(c, u->context, u->peer->rank, u->tag), u->node[0].order);
+		match_append(&ep->unexpected[c], &u->node[c], match_key_of(c, u->context, u->peer->rank, u->tag), u->node[0].order);
 	}
 }
 
@@ -33,8 +32,7 @@ void match_store(struct ibvx *ep, struct umsg *u)
 	for (int c = 0; c < MATCH_CLASSES; c++) {
 		if (!ep->unexpected_used[c])
 			continue;
-		match_append(&ep->unexpected[c], &u->node[c],
-			     match_key_of((enum match_class)c, u->context, u->peer->rank, u->tag), order);
+		match_append(&ep->unexpected[c], &u->node[c], match_key_of((enum match_class)c, u->context, u->peer->rank, u->tag), order);
 	}
 	list_append(&ep->arrivals, &u->link);
 	ep->unexpected_count++;
@@ -87,8 +85,7 @@ static bool match_in_run(const struct ibvx *ep, const struct request *r)
 {
 	const struct request *first = LIST_ITEM(ep->run.next, struct request, link);
 
-	return first->context == r->context && first->source == r->source && first->tag == r->tag &&
-	       ep->run_count < MATCH_RUN_MAX;
+	return first->context == r->context && first->source == r->source && first->tag == r->tag && ep->run_count < MATCH_RUN_MAX;
 }
 
 static void match_file_run(struct ibvx *ep)
@@ -130,8 +127,7 @@ void match_unpost(struct ibvx *ep, struct request *r)
 
 static bool match_fits(const struct request *r, int rank, int context, int tag)
 {
-	return r->context == context && (r->source == rank || r->source == IBVX_ANY_SOURCE) &&
-	       (r->tag == tag || r->tag == IBVX_ANY_TAG);
+	return r->context == context && (r->source == rank || r->source == IBVX_ANY_SOURCE) && (r->tag == tag || r->tag == IBVX_ANY_TAG);
 }
 
 /* The direct receive becomes a request that has matched. */
@@ -190,8 +186,7 @@ int envelope_accept_slow(struct request *r, const struct envelope *e)
 
 /* An unexpected message with room for `room` bytes of payload. Without memory for the payload the
  * envelope is kept alone, so that its receive fails and order holds. */
-struct umsg *umsg_new(struct peer *p, const struct wire_hdr *hdr, const struct envelope *e,
-				size_t room)
+struct umsg *umsg_new(struct peer *p, const struct wire_hdr *hdr, const struct envelope *e, size_t room)
 {
 	struct umsg *u = malloc(sizeof(*u) + room);
 	bool lost = false;

@@ -20,32 +20,30 @@ struct envelope {
 /* The arguments of a receive. */
 struct recv_args {
 	const struct ibvx_rbuf *buf;
-	bool pinnable;              /* the memory is a pin's; buf->base is not used */
+	bool pinnable; /* the memory is a pin's; buf->base is not used */
 	int source, tag, context;
-	uint64_t want, want_mask;   /* as of a request */
+	uint64_t want, want_mask; /* as of a request */
 };
 
 /* Direct receive: a blocking receive whose thread polls before it posts anything (PROTOCOL.md
  * section 2).  A short message is copied straight to buf, without a request. */
 struct direct_recv {
-	struct recv_args args;        /* neither pinnable nor with a layout */
-	bool done;                    /* the message is in buf, and this is its status */
+	struct recv_args args; /* neither pinnable nor with a layout */
+	bool done;             /* the message is in buf, and this is its status */
 	struct ibvx_status status;
-	struct request *request;      /* the message needs more than a copy: this request has matched it, and may be complete */
+	struct request *request; /* the message needs more than a copy: this request has matched it, and may be complete */
 };
 
 static inline bool direct_recv_matches(const struct recv_args *a, int rank, int context, int tag)
 {
-	return a->context == context && (a->source == rank || a->source == IBVX_ANY_SOURCE) &&
-	       (a->tag == tag || a->tag == IBVX_ANY_TAG);
+	return a->context == context && (a->source == rank || a->source == IBVX_ANY_SOURCE) && (a->tag == tag || a->tag == IBVX_ANY_TAG);
 }
 
 /* It matches, and a copy is all that it needs. */
 static inline bool direct_recv_fits(const struct recv_args *a, int rank, const struct wire_hdr *hdr)
 {
 	return direct_recv_matches(a, rank, hdr->msg.context, hdr->msg.tag) && hdr->len <= a->buf->capacity_bytes &&
-	       !(hdr->flags & WIRE_SYNC) && !((hdr->msg.user ^ a->want) & a->want_mask) &&
-	       !(a->buf->split && hdr->msg.body_bytes);
+	       !(hdr->flags & WIRE_SYNC) && !((hdr->msg.user ^ a->want) & a->want_mask) && !(a->buf->split && hdr->msg.body_bytes);
 }
 
 /* A fresh receive, or NULL with the text set. The arguments have been checked. */

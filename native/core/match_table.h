@@ -15,13 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum match_class {
-	MATCH_EXACT = 0,
-	MATCH_ANY_SOURCE = 1,
-	MATCH_ANY_TAG = 2,
-	MATCH_ANY_BOTH = 3,
-	MATCH_CLASSES = 4
-};
+enum match_class { MATCH_EXACT = 0, MATCH_ANY_SOURCE = 1, MATCH_ANY_TAG = 2, MATCH_ANY_BOTH = 3, MATCH_CLASSES = 4 };
 
 struct match_key {
 	int32_t context;
@@ -44,7 +38,7 @@ struct match_table {
 	uint32_t bucket_count; /* a power of two */
 	uint32_t queue_count;
 	uint64_t entry_count;
-	uint64_t step_count;   /* bucket entries looked at: what constant time is proven by */
+	uint64_t step_count; /* bucket entries looked at: what constant time is proven by */
 };
 
 /* 0 or -ENOMEM */

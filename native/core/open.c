@@ -97,8 +97,7 @@ int core_check_transports(const struct settings *s)
 	for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
 		if (!transport_find(name))
 			return error_set(-EINVAL, "transports=\"%s\" (%s): there is no transport \"%s\", there are: %s",
-					 settings_text(s, SETTING_TRANSPORTS), settings_origin(s, SETTING_TRANSPORTS),
-					 name, have);
+					 settings_text(s, SETTING_TRANSPORTS), settings_origin(s, SETTING_TRANSPORTS), name, have);
 	}
 	return 0;
 }
@@ -137,8 +136,9 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 			return error_prefix(rc, "transport %s", ops->name);
 		ep->transports[ep->transport_count++] = t;
 	}
-	return ep->transport_count ? 0 : error_set(-EINVAL, "the setting transports=\"%s\" names no transport",
-						   settings_text(ep->settings, SETTING_TRANSPORTS));
+	return ep->transport_count ? 0
+				   : error_set(-EINVAL, "the setting transports=\"%s\" names no transport",
+					       settings_text(ep->settings, SETTING_TRANSPORTS));
 }
 
 int core_open(struct ibvx **out, const struct core_config *cfg)
@@ -166,8 +166,8 @@ int core_open(struct ibvx **out, const struct core_config *cfg)
 	list_init(&ep->finished);
 	list_init(&ep->waiters);
 	list_init(&ep->wanting);
-	rc = log_open(&ep->log, (enum log_level)settings_int(ep->settings, SETTING_LOG),
-		      settings_text(ep->settings, SETTING_LOG_FILE), ep->rank);
+	rc = log_open(&ep->log, (enum log_level)settings_int(ep->settings, SETTING_LOG), settings_text(ep->settings, SETTING_LOG_FILE),
+		      ep->rank);
 	ep->peers = calloc((size_t)ep->size, sizeof(*ep->peers));
 	if (rc == 0 && !ep->peers)
 		rc = error_set(-ENOMEM, "no memory for %d peers", ep->size);
@@ -200,7 +200,7 @@ int core_address(struct ibvx *ep, void *out, size_t size)
 	CPU_ZERO(&may);
 	if (sched_getaffinity(0, sizeof(may), &may) == 0) {
 		for (unsigned cpu = 0; cpu < OPEN_PROCESSORS_MAX; cpu++)
-			head.processors[cpu / 64] |= (uint64_t)!!CPU_ISSET(cpu, &may) << cpu % 64;
+			head.processors[cpu / 64] |= (uint64_t) !!CPU_ISSET(cpu, &may) << cpu % 64;
 	}
 	if (size < sizeof(head))
 		return error_set(-ENOBUFS, "an address needs more than %zu bytes", size);
@@ -238,8 +238,7 @@ static bool open_blob_of(const struct core_peer_info *peer, const char *name, st
 		if (b.bytes > peer->address_bytes - at)
 			return false;
 		if (strncmp(b.name, name, sizeof(b.name)) == 0) {
-			*out = (struct transport_peer_info){peer->same_node, (const char *)peer->address + at,
-							    b.bytes};
+			*out = (struct transport_peer_info){peer->same_node, (const char *)peer->address + at, b.bytes};
 			return true;
 		}
 		at += b.bytes;
@@ -276,8 +275,7 @@ static int open_check_peer(struct ibvx *ep, int rank, const struct core_peer_inf
 				 "install the same ibvdev everywhere",
 				 rank, a.wire_version, a.byte_order, WIRE_VERSION);
 	if (a.credit_window < 4 * FLOW_ENVELOPE || a.credit_window > INT64_MAX / 4)
-		return error_set(-EPROTO, "rank %d has an eager_window of %llu bytes", rank,
-				 (unsigned long long)a.credit_window);
+		return error_set(-EPROTO, "rank %d has an eager_window of %llu bytes", rank, (unsigned long long)a.credit_window);
 	p->same_node = info->same_node || rank == ep->rank;
 	open_note_order(p, info);
 	for (int i = 0; p->same_node && i < OPEN_PROCESSORS_MAX / 64; i++)
@@ -288,8 +286,7 @@ static int open_check_peer(struct ibvx *ep, int rank, const struct core_peer_inf
 	if (p->eager_max > ep->psl)
 		p->eager_max = ep->psl;
 	else if (p->eager_max < ep->psl)
-		log_info(&ep->log, "messages to rank %d above %zu bytes use rendezvous: half of its eager_window", rank,
-			 p->eager_max);
+		log_info(&ep->log, "messages to rank %d above %zu bytes use rendezvous: half of its eager_window", rank, p->eager_max);
 	return 0;
 }
 

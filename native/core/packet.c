@@ -87,8 +87,7 @@ void packet_deliver(struct request *r, uint64_t at, const void *from, size_t len
 }
 
 /* Reads struct wire_long; false: the peer was broken. */
-bool packet_read_long(struct peer *p, const struct wire_hdr *hdr, const void *payload,
-			struct envelope *e)
+bool packet_read_long(struct peer *p, const struct wire_hdr *hdr, const void *payload, struct envelope *e)
 {
 	struct wire_long lng;
 
@@ -101,11 +100,8 @@ bool packet_read_long(struct peer *p, const struct wire_hdr *hdr, const void *pa
 		peer_broken(p, "a message of %llu bytes", (unsigned long long)(lng.head_bytes + lng.body_bytes));
 		return false;
 	}
-	*e = (struct envelope){.tag = hdr->msg.tag,
-				    .user = hdr->msg.user,
-				    .head = lng.head_bytes,
-				    .body = lng.body_bytes,
-				    .id = hdr->msg.id};
+	*e = (struct envelope){
+		.tag = hdr->msg.tag, .user = hdr->msg.user, .head = lng.head_bytes, .body = lng.body_bytes, .id = hdr->msg.id};
 	return true;
 }
 

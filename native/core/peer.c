@@ -34,8 +34,8 @@ void peer_fini(struct peer *p)
 
 bool peer_idle(const struct peer *p)
 {
-	return list_empty(&p->controls) && list_empty(&p->sends) && list_empty(&p->streams) &&
-	       p->pending_credit == 0 && !p->pending_emergency && !p->pending_stalled && !p->pending_bye;
+	return list_empty(&p->controls) && list_empty(&p->sends) && list_empty(&p->streams) && p->pending_credit == 0 &&
+	       !p->pending_emergency && !p->pending_stalled && !p->pending_bye;
 }
 
 void peer_busy(struct peer *p)
@@ -295,13 +295,9 @@ int peer_why_not(const struct peer *p)
 	if (ep->fault_job && ep->failed_rank >= 0)
 		p = &ep->peers[ep->failed_rank];
 	switch (p->state) {
-	case PEER_OPEN:
-		return 0;
-	case PEER_CLOSED:
-		return error_set(-EPIPE, "rank %d has finished: nothing can be sent to it or received from it any more",
-				 p->rank);
-	case PEER_FAILED:
-		return error_set(p->fail_code, "%s", p->why ? p->why : "the peer failed");
+	case PEER_OPEN: return 0;
+	case PEER_CLOSED: return error_set(-EPIPE, "rank %d has finished: nothing can be sent to it or received from it any more", p->rank);
+	case PEER_FAILED: return error_set(p->fail_code, "%s", p->why ? p->why : "the peer failed");
 	}
 	return -EINVAL;
 }

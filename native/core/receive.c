@@ -49,10 +49,9 @@ void receive_end_posted(struct ibvx *ep, struct request *r)
 /* Nothing that a receive would have to stand behind, nothing else for its thread to do, and hope. */
 static bool direct_recv_allowed(const struct ibvx *ep, int source)
 {
-	return !ep->poller && list_empty(&ep->waiters) && list_empty(&ep->run) && ep->posted_count == 0 &&
-	       list_empty(&ep->arrivals) && list_empty(&ep->busy) && list_empty(&ep->wanting) && ep->stalled_peers == 0 &&
-	       !ep->closing && !ep->aborted && ep->failed_rank < 0 &&
-	       (source == IBVX_ANY_SOURCE ? ep->open_peers > 0 : ep->peers[source].state == PEER_OPEN);
+	return !ep->poller && list_empty(&ep->waiters) && list_empty(&ep->run) && ep->posted_count == 0 && list_empty(&ep->arrivals) &&
+	       list_empty(&ep->busy) && list_empty(&ep->wanting) && ep->stalled_peers == 0 && !ep->closing && !ep->aborted &&
+	       ep->failed_rank < 0 && (source == IBVX_ANY_SOURCE ? ep->open_peers > 0 : ep->peers[source].state == PEER_OPEN);
 }
 
 void direct_recv_poll(struct ibvx *ep, struct direct_recv *d)
@@ -72,8 +71,7 @@ void direct_recv_poll(struct ibvx *ep, struct direct_recv *d)
 
 void receive_extracted(struct ibvx *ep, struct request *r, struct umsg *u)
 {
-	struct envelope e = {
-		.tag = u->tag, .user = u->user, .head = u->bytes[0], .body = u->bytes[1], .id = u->id};
+	struct envelope e = {.tag = u->tag, .user = u->user, .head = u->bytes[0], .body = u->bytes[1], .id = u->id};
 	struct peer *p = u->peer;
 	int error = envelope_accept(r, p, &e);
 

@@ -28,8 +28,8 @@ static __attribute__((cold)) int api_check_recv_slow(const struct ibvx_rbuf *buf
 	if (!buf->base && buf->capacity_bytes && !buf->layout)
 		return error_set(-EINVAL, "a receive of up to %zu bytes to a NULL address", buf->capacity_bytes);
 	if (buf->layout && buf->capacity_bytes > LAYOUT_BYTES_MAX)
-		return error_set(-EINVAL, "a receive of up to %zu bytes with a layout: the most is %zu",
-				 buf->capacity_bytes, LAYOUT_BYTES_MAX);
+		return error_set(-EINVAL, "a receive of up to %zu bytes with a layout: the most is %zu", buf->capacity_bytes,
+				 LAYOUT_BYTES_MAX);
 	if (buf->layout && layout_check(buf->layout, buf->capacity_bytes))
 		return -EINVAL;
 	return buf->layout ? API_NOT_DIRECT : 0;
@@ -74,8 +74,8 @@ static void api_unpin_early(struct ibvx *ep, struct ibvx_pin *pin, void *at, int
 
 /* Posts the receive, or has it receive *message, which is gone then.  at: where its memory is pinned just now, or NULL.
  * The lock is not released. */
-static int api_post(struct ibvx *ep, const struct recv_args *a, struct umsg *message, bool blocking,
-		    struct ibvx_pin *pin, void *at, struct request **out)
+static int api_post(struct ibvx *ep, const struct recv_args *a, struct umsg *message, bool blocking, struct ibvx_pin *pin, void *at,
+		    struct request **out)
 {
 	int rc = api_check_open(ep);
 	struct request *r = rc ? NULL : receive_new(ep, a);
@@ -114,8 +114,8 @@ static int api_recv_request(struct ibvx *ep, const struct recv_args *a, struct u
 }
 
 /* d->args have been checked.  Locks. */
-static inline __attribute__((always_inline)) int api_recv(struct ibvx *ep, struct direct_recv *d, bool direct,
-							  struct ibvx_pin *pin, struct ibvx_status *status)
+static inline __attribute__((always_inline)) int api_recv(struct ibvx *ep, struct direct_recv *d, bool direct, struct ibvx_pin *pin,
+							  struct ibvx_status *status)
 {
 	int rc;
 
@@ -130,14 +130,12 @@ static inline __attribute__((always_inline)) int api_recv(struct ibvx *ep, struc
 			*status = d->status;
 		return 0;
 	}
-	rc = d->request ? api_wait_request(ep, d->request, NULL, status)
-			: api_recv_request(ep, &d->args, NULL, pin, status);
+	rc = d->request ? api_wait_request(ep, d->request, NULL, status) : api_recv_request(ep, &d->args, NULL, pin, status);
 	core_unlock(ep);
 	return rc;
 }
 
-int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context,
-	      struct ibvx_status *status)
+int ibvx_recv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag, int context, struct ibvx_status *status)
 {
 	struct direct_recv d;
 	int rc = api_check_source(ep, source);
@@ -181,8 +179,7 @@ int ibvx_irecv(struct ibvx *ep, const struct ibvx_rbuf *buf, int source, int tag
 	return rc < 0 ? rc : api_irecv(ep, &a, req);
 }
 
-int ibvx_continuation_recv(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_rbuf *buf, int source, int tag,
-			   int context)
+int ibvx_continuation_recv(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_rbuf *buf, int source, int tag, int context)
 {
 	const struct recv_args a = {.buf = buf, .source = source, .tag = tag, .context = context};
 	struct request *r;
@@ -233,8 +230,7 @@ static int api_begin_mrecv(struct ibvx *ep, ibvx_req *message, struct recv_args 
 	return 0;
 }
 
-static int api_mrecv(struct ibvx *ep, ibvx_req *message, struct recv_args *a, struct ibvx_pin *pin,
-		     struct ibvx_status *status)
+static int api_mrecv(struct ibvx *ep, ibvx_req *message, struct recv_args *a, struct ibvx_pin *pin, struct ibvx_status *status)
 {
 	struct umsg *u;
 	int rc;
@@ -284,12 +280,12 @@ static struct recv_args api_want(const struct ibvx_want *want, struct ibvx_rbuf 
 {
 	*buf = (struct ibvx_rbuf){.base = want->base, .capacity_bytes = want->capacity_bytes};
 	return (struct recv_args){.buf = buf,
-				    .pinnable = !want->base,
-				    .source = want->source,
-				    .tag = want->tag,
-				    .context = want->context,
-				    .want = want->user,
-				    .want_mask = want->user_mask};
+				  .pinnable = !want->base,
+				  .source = want->source,
+				  .tag = want->tag,
+				  .context = want->context,
+				  .want = want->user,
+				  .want_mask = want->user_mask};
 }
 
 int ibvx_pin_recv(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_want *want, struct ibvx_status *status)
@@ -315,8 +311,7 @@ int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req)
 	return rc ? rc : api_irecv(ep, &a, req);
 }
 
-int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, const struct ibvx_want *want,
-		   struct ibvx_status *status)
+int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, const struct ibvx_want *want, struct ibvx_status *status)
 {
 	struct ibvx_rbuf buf;
 	struct recv_args a = api_want(want, &buf);
@@ -354,14 +349,12 @@ static int api_look(struct ibvx *ep, int source, int tag, int context, bool bloc
 	if (!gone || (gone->state == PEER_CLOSED && !blocking))
 		return 0;
 	gone->reported = true;
-	return gone->state == PEER_FAILED
-		       ? error_set(gone->fail_code, "%s", gone->why ? gone->why : "the peer failed")
-		       : error_set(-EPIPE, "rank %d has finished: no message of it will come any more", gone->rank);
+	return gone->state == PEER_FAILED ? error_set(gone->fail_code, "%s", gone->why ? gone->why : "the peer failed")
+					  : error_set(-EPIPE, "rank %d has finished: no message of it will come any more", gone->rank);
 }
 
 /* iprobe and improbe: message == NULL leaves it in the queue. */
-static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message,
-		      struct ibvx_status *status)
+static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message, struct ibvx_status *status)
 {
 	struct request *r = NULL;
 	struct umsg *u;
@@ -398,8 +391,7 @@ int ibvx_iprobe(struct ibvx *ep, int source, int tag, int context, struct ibvx_s
 	return api_iprobe(ep, source, tag, context, NULL, status);
 }
 
-int ibvx_improbe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message,
-		 struct ibvx_status *status)
+int ibvx_improbe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message, struct ibvx_status *status)
 {
 	*message = IBVX_REQ_NULL;
 	return api_iprobe(ep, source, tag, context, message, status);

@@ -47,8 +47,8 @@ static int cts_emit(struct request *r)
 	if (rc < 0)
 		return rc;
 	if (r->scheme == RNDV_PUT && buffer_rma_target(&r->buffer, base))
-		rkey_bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_PUT,
-					    (const void **)base, r->buffer.bytes, slot.payload);
+		rkey_bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_PUT, (const void **)base, r->buffer.bytes,
+					    slot.payload);
 	r->rkey_packed = rkey_bytes > 0 || rkey_bytes == -EAGAIN;
 	if (rkey_bytes == -EAGAIN) {
 		ops->discard(p->transport, p->rank, &slot);
@@ -81,8 +81,7 @@ static bool get_possible(const struct request *r, const struct rndv_offer *offer
 {
 	const struct peer *p = r->peer;
 
-	return offer->rkey_bytes > 0 && !p->no_get &&
-	       p->transport->ops->prefers_get(p->transport, p->rank, request_total(r));
+	return offer->rkey_bytes > 0 && !p->no_get && p->transport->ops->prefers_get(p->transport, p->rank, request_total(r));
 }
 
 static int get_start(struct request *r, const struct rndv_offer *offer)
@@ -181,8 +180,7 @@ static bool put_possible(const struct request *r, const struct rndv_offer *offer
 {
 	const struct transport_ops *ops = r->peer->transport->ops;
 
-	return offer->first_bytes == 0 && ops->prefers_put &&
-	       ops->prefers_put(r->peer->transport, r->peer->rank, request_total(r));
+	return offer->first_bytes == 0 && ops->prefers_put && ops->prefers_put(r->peer->transport, r->peer->rank, request_total(r));
 }
 
 static int put_start(struct request *r, const struct rndv_offer *offer)
@@ -307,11 +305,9 @@ void rendezvous_piece_arrived(struct peer *p, const struct wire_hdr *hdr, const 
 	if (!r || r->kind != REQ_RECV || r->peer != p || (r->state != REQ_FILLING && r->state != REQ_GETTING)) {
 		if (p->ep->failed_rank < 0)
 			peer_broken(p, "%s for the unknown request %#x", kind, hdr->ctl.id);
-	} else if (!rndv_table[r->scheme].progress || r->state != REQ_FILLING ||
-		   rndv_table[r->scheme].progress(r, hdr, payload) < 0) {
-		peer_broken(p, "%s of %u bytes at %llu of %zu (value %llu) for a %s", kind, hdr->len,
-			    (unsigned long long)hdr->ctl.offset, request_total(r), (unsigned long long)hdr->ctl.value,
-			    rndv_table[r->scheme].name);
+	} else if (!rndv_table[r->scheme].progress || r->state != REQ_FILLING || rndv_table[r->scheme].progress(r, hdr, payload) < 0) {
+		peer_broken(p, "%s of %u bytes at %llu of %zu (value %llu) for a %s", kind, hdr->len, (unsigned long long)hdr->ctl.offset,
+			    request_total(r), (unsigned long long)hdr->ctl.value, rndv_table[r->scheme].name);
 	}
 }
 

@@ -25,10 +25,9 @@ const uint16_t request_legal[REQ_STATE_COUNT] = {
 };
 
 static const char *const request_names[REQ_STATE_COUNT] = {
-	[REQ_FREE] = "free",           [REQ_QUEUED] = "queued",       [REQ_PUSHING] = "pushing",
-	[REQ_WAIT_ACK] = "wait-ack",   [REQ_WAIT_CTS] = "wait-cts",   [REQ_STREAMING] = "streaming",
-	[REQ_POSTED] = "posted",       [REQ_FILLING] = "filling",     [REQ_GETTING] = "getting",
-	[REQ_MESSAGE] = "message",     [REQ_DONE] = "done",         [REQ_PUTTING] = "putting",
+	[REQ_FREE] = "free",         [REQ_QUEUED] = "queued",       [REQ_PUSHING] = "pushing", [REQ_WAIT_ACK] = "wait-ack",
+	[REQ_WAIT_CTS] = "wait-cts", [REQ_STREAMING] = "streaming", [REQ_POSTED] = "posted",   [REQ_FILLING] = "filling",
+	[REQ_GETTING] = "getting",   [REQ_MESSAGE] = "message",     [REQ_DONE] = "done",       [REQ_PUTTING] = "putting",
 	[REQ_ENDING] = "ending",
 };
 
@@ -57,8 +56,7 @@ int request_table_grow(struct request_table *t)
 	struct request *chunk;
 
 	if (t->chunk_count >= REQUEST_SLOTS_MAX / REQUEST_CHUNK)
-		return error_set(-ENOMEM, "%u requests are pending, the most one rank can have: complete some first",
-				 REQUEST_SLOTS_MAX);
+		return error_set(-ENOMEM, "%u requests are pending, the most one rank can have: complete some first", REQUEST_SLOTS_MAX);
 	chunk = calloc(REQUEST_CHUNK, sizeof(*chunk));
 	if (!chunk)
 		return error_set(-ENOMEM, "no memory for more than %u pending requests", t->live_count);

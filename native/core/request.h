@@ -71,19 +71,19 @@ struct request {
 	_Atomic uint32_t done; /* state == REQ_DONE, for a look without the lock */
 
 	int32_t error;
-	bool sync;         /* send: complete only when matched */
-	bool acked;        /* send: ACK came while fragments were still going out */
-	bool blocking;     /* not shown to peek, consumed by the call that made it */
-	bool detached;     /* given up by its owner: free it when done */
-	bool background;   /* counted in background_count: the progress thread continues it */
-	bool consumed;     /* the owner has its status, but a control packet is still pending */
-	bool rkey_packed;  /* the peer may have access to the memory: release the rkey */
-	uint8_t method;    /* send: enum cost_method */
-	bool offered_get;  /* receive: the RTS offered a get or a lease */
-	bool timed;        /* send: the receiver is to measure it; receive: is being measured (cost.h) */
-	uint8_t scheme;    /* enum rndv_scheme, once a rendezvous has matched */
-	bool served;       /* pinnable: a thread is pinning it, or has pinned it: the slot stays */
-	uint8_t pending_control;      /* enum wire_kind of the control packet that this request pending_control, or 0 */
+	bool sync;               /* send: complete only when matched */
+	bool acked;              /* send: ACK came while fragments were still going out */
+	bool blocking;           /* not shown to peek, consumed by the call that made it */
+	bool detached;           /* given up by its owner: free it when done */
+	bool background;         /* counted in background_count: the progress thread continues it */
+	bool consumed;           /* the owner has its status, but a control packet is still pending */
+	bool rkey_packed;        /* the peer may have access to the memory: release the rkey */
+	uint8_t method;          /* send: enum cost_method */
+	bool offered_get;        /* receive: the RTS offered a get or a lease */
+	bool timed;              /* send: the receiver is to measure it; receive: is being measured (cost.h) */
+	uint8_t scheme;          /* enum rndv_scheme, once a rendezvous has matched */
+	bool served;             /* pinnable: a thread is pinning it, or has pinned it: the slot stays */
+	uint8_t pending_control; /* enum wire_kind of the control packet that this request pending_control, or 0 */
 
 	/* what peer_flush() calls while r is in a queue of its peer: sends its next packet. 0, or a negative errno */
 	int (*emit)(struct request *r);
@@ -91,18 +91,18 @@ struct request {
 	struct waiter *waiter;
 	struct ibvx_completion *completion; /* detached, and this gets the result (continuation.h); else NULL */
 	struct buffer buffer;
-	uint64_t at;       /* bytes transferred so far */
-	int64_t start_ns;  /* receive: when the sender started it, if timed */
+	uint64_t at;      /* bytes transferred so far */
+	int64_t start_ns; /* receive: when the sender started it, if timed */
 	uint64_t user;
 	uint64_t want, want_mask; /* receive: bits of the user word that must be equal */
-	struct umsg *message; /* REQ_MESSAGE */
+	struct umsg *message;     /* REQ_MESSAGE */
 
 	int32_t context;
-	int32_t source;    /* receive: as asked for, may be a wildcard */
-	int32_t tag;       /* receive: as asked for until matched */
-	uint32_t remote;   /* the other side's wire id */
+	int32_t source;  /* receive: as asked for, may be a wildcard */
+	int32_t tag;     /* receive: as asked for until matched */
+	uint32_t remote; /* the other side's wire id */
 
-	struct list link;  /* in one of the peer's queues: sends, controls, streams */
+	struct list link;     /* in one of the peer's queues: sends, controls, streams */
 	struct list finished; /* in the endpoint's list for peek */
 	struct request *next_free;
 	struct match_node node;

@@ -42,8 +42,7 @@ static int announce_rkey(struct request *r, void *rkey)
 	int bytes = 0;
 
 	if (ops->pack_rkey && request_total(r) > 0 && r->method != COST_RING && buffer_rma_source(&r->buffer, base))
-		bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_GET, (const void **)base,
-				       r->buffer.bytes, rkey);
+		bytes = ops->pack_rkey(p->transport, p->rank, request_handle(r), TRANSPORT_GET, (const void **)base, r->buffer.bytes, rkey);
 	r->rkey_packed = bytes > 0 || bytes == -EAGAIN;
 	return r->rkey_packed ? bytes : 0; /* without one it is a pipeline */
 }

@@ -23,11 +23,9 @@
 int api_check_send_slow(const struct ibvx_sbuf *buf)
 {
 	if (buf->head_bytes > LAYOUT_BYTES_MAX || buf->body_bytes > LAYOUT_BYTES_MAX)
-		return error_set(-EINVAL, "a send of %zu + %zu bytes: the most is %zu", buf->head_bytes,
-				 buf->body_bytes, LAYOUT_BYTES_MAX);
+		return error_set(-EINVAL, "a send of %zu + %zu bytes: the most is %zu", buf->head_bytes, buf->body_bytes, LAYOUT_BYTES_MAX);
 	if ((!buf->head && buf->head_bytes) || (!buf->body && buf->body_bytes && !buf->layout))
-		return error_set(-EINVAL, "a send of %zu + %zu bytes from a NULL address", buf->head_bytes,
-				 buf->body_bytes);
+		return error_set(-EINVAL, "a send of %zu + %zu bytes from a NULL address", buf->head_bytes, buf->body_bytes);
 	return buf->layout ? layout_check(buf->layout, buf->body_bytes) : 0;
 }
 
@@ -60,8 +58,7 @@ static inline int api_check_peer(const struct ibvx *ep, int dest)
 }
 
 /* A fresh request, or NULL with the text set. The arguments have been checked. */
-static inline struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-					   bool sync)
+static inline struct request *api_new_send(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync)
 {
 	struct request *r = request_get(&ep->requests, REQ_SEND, REQ_QUEUED);
 
@@ -78,8 +75,7 @@ static inline struct request *api_new_send(struct ibvx *ep, const struct ibvx_sb
 }
 
 /* The general path of a blocking send. */
-static int api_send_request(struct ibvx *ep, const struct ibvx_sbuf *buf, struct ibvx_pin *pin, int dest, int tag,
-			    int context, bool sync)
+static int api_send_request(struct ibvx *ep, const struct ibvx_sbuf *buf, struct ibvx_pin *pin, int dest, int tag, int context, bool sync)
 {
 	struct request *r = api_new_send(ep, buf, dest, tag, context, sync);
 
@@ -118,8 +114,7 @@ int ibvx_ssend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, 
 	return api_send(ep, buf, dest, tag, context, true);
 }
 
-int ibvx_pin_send(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-		  bool sync)
+int ibvx_pin_send(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync)
 {
 	int rc = api_check_rank(ep, dest, "destination");
 
@@ -163,7 +158,7 @@ static void api_start_zero_copy(struct ibvx *ep, struct request *r)
 
 	if (total <= p->eager_max && !flow_allows_eager(p, total))
 		progress_run(ep); /* credit may have come back */
-	r->served = true; /* by us: no other thread need come */
+	r->served = true;         /* by us: no other thread need come */
 	if (r->state == REQ_QUEUED)
 		send_start(r);
 	background_start(ep, r); /* before the lock is released: r may be consumed then */
@@ -209,8 +204,8 @@ static int api_start_sourced(struct ibvx *ep, struct request *r, const struct ib
 }
 
 /* source == NULL: the caller does.  Specialised for that. */
-static inline __attribute__((always_inline)) int api_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag,
-							   int context, bool sync, struct api_source *source, ibvx_req *req)
+static inline __attribute__((always_inline)) int api_isend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context,
+							   bool sync, struct api_source *source, ibvx_req *req)
 {
 	int rc = source && source->pin ? api_check_rank(ep, dest, "destination") : api_check_send(ep, buf, dest);
 	struct request *r = NULL;
@@ -249,8 +244,7 @@ int ibvx_issend(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag,
 	return api_isend(ep, buf, dest, tag, context, true, NULL, req);
 }
 
-int ibvx_continuation_send(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_sbuf *buf, int dest, int tag,
-			   int context)
+int ibvx_continuation_send(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_sbuf *buf, int dest, int tag, int context)
 {
 	struct request *r;
 	int rc = api_check_send(ep, buf, dest);
@@ -276,8 +270,8 @@ int ibvx_continuation_send(struct ibvx *ep, struct ibvx_completion *done, const 
 	return rc;
 }
 
-int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-		   bool sync, ibvx_req *req)
+int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync,
+		   ibvx_req *req)
 {
 	int rc;
 
@@ -289,8 +283,7 @@ int ibvx_pin_isend(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_sbuf
 	return rc;
 }
 
-int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context,
-			bool sync, ibvx_req *req)
+int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf, int dest, int tag, int context, bool sync, ibvx_req *req)
 {
 	struct api_source source = {.copy = copy, .brief = !copy};
 	int rc = api_isend(ep, buf, dest, tag, context, sync, &source, req);
@@ -313,7 +306,7 @@ bool ibvx_pin_zero_copy(struct ibvx *ep, int dest, size_t bytes)
 	t = ep->peers[dest].transport;
 	ops = t->ops;
 	offers_rma = (ops->get && ops->prefers_get(t, dest, bytes) && !(ops->learns_get && ops->learns_get(t, dest, bytes))) ||
-		(ops->prefers_put && ops->prefers_put(t, dest, bytes));
+		     (ops->prefers_put && ops->prefers_put(t, dest, bytes));
 	core_unlock(ep);
 	return !offers_rma;
 }

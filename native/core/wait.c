@@ -95,8 +95,7 @@ static void wait_pass_ownership(struct ibvx *ep, struct waiter *w)
 		waiter_signal(ep, next);
 }
 
-int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
-	       int64_t timeout_ns)
+int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg, int64_t timeout_ns)
 {
 	int64_t deadline_ns = timeout_ns < 0 ? -1 : clock_now_ns() + timeout_ns;
 	int64_t idle_since = -1;

@@ -11,8 +11,7 @@
 /* Blocks until done(arg) is true; timeout_ns < 0: for ever. Lock held on entry and exit, released
  * in between. w is the caller's, with the wants_ fields set. 0, -ETIMEDOUT, or -ESHUTDOWN if the
  * endpoint is aborted. */
-int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg,
-	       int64_t timeout_ns);
+int wait_until(struct ibvx *ep, struct waiter *w, bool (*done)(struct ibvx *ep, void *arg), void *arg, int64_t timeout_ns);
 
 /* A test or probe found nothing: when ranks outnumber processors, yields now and then. No lock. */
 void wait_idle_test(struct ibvx *ep);

@@ -128,30 +128,14 @@ static void array_ref_asked(JNIEnv *env)
 static void array_ref_get(JNIEnv *env, jobject array, jint kind, jsize first, jsize count, void *to)
 {
 	switch (kind) {
-	case xxdev_ibvdev_Native_BOOLEAN:
-		(*env)->GetBooleanArrayRegion(env, array, first, count, to);
-		break;
-	case xxdev_ibvdev_Native_BYTE:
-		(*env)->GetByteArrayRegion(env, array, first, count, to);
-		break;
-	case xxdev_ibvdev_Native_CHAR:
-		(*env)->GetCharArrayRegion(env, array, first, count, to);
-		break;
-	case xxdev_ibvdev_Native_SHORT:
-		(*env)->GetShortArrayRegion(env, array, first, count, to);
-		break;
-	case xxdev_ibvdev_Native_INT:
-		(*env)->GetIntArrayRegion(env, array, first, count, to);
-		break;
-	case xxdev_ibvdev_Native_LONG:
-		(*env)->GetLongArrayRegion(env, array, first, count, to);
-		break;
-	case xxdev_ibvdev_Native_FLOAT:
-		(*env)->GetFloatArrayRegion(env, array, first, count, to);
-		break;
-	case xxdev_ibvdev_Native_DOUBLE:
-		(*env)->GetDoubleArrayRegion(env, array, first, count, to);
-		break;
+	case xxdev_ibvdev_Native_BOOLEAN: (*env)->GetBooleanArrayRegion(env, array, first, count, to); break;
+	case xxdev_ibvdev_Native_BYTE: (*env)->GetByteArrayRegion(env, array, first, count, to); break;
+	case xxdev_ibvdev_Native_CHAR: (*env)->GetCharArrayRegion(env, array, first, count, to); break;
+	case xxdev_ibvdev_Native_SHORT: (*env)->GetShortArrayRegion(env, array, first, count, to); break;
+	case xxdev_ibvdev_Native_INT: (*env)->GetIntArrayRegion(env, array, first, count, to); break;
+	case xxdev_ibvdev_Native_LONG: (*env)->GetLongArrayRegion(env, array, first, count, to); break;
+	case xxdev_ibvdev_Native_FLOAT: (*env)->GetFloatArrayRegion(env, array, first, count, to); break;
+	case xxdev_ibvdev_Native_DOUBLE: (*env)->GetDoubleArrayRegion(env, array, first, count, to); break;
 	}
 	array_ref_asked(env);
 }
@@ -159,30 +143,14 @@ static void array_ref_get(JNIEnv *env, jobject array, jint kind, jsize first, js
 static void array_ref_set(JNIEnv *env, jobject array, jint kind, jsize first, jsize count, const void *from)
 {
 	switch (kind) {
-	case xxdev_ibvdev_Native_BOOLEAN:
-		(*env)->SetBooleanArrayRegion(env, array, first, count, from);
-		break;
-	case xxdev_ibvdev_Native_BYTE:
-		(*env)->SetByteArrayRegion(env, array, first, count, from);
-		break;
-	case xxdev_ibvdev_Native_CHAR:
-		(*env)->SetCharArrayRegion(env, array, first, count, from);
-		break;
-	case xxdev_ibvdev_Native_SHORT:
-		(*env)->SetShortArrayRegion(env, array, first, count, from);
-		break;
-	case xxdev_ibvdev_Native_INT:
-		(*env)->SetIntArrayRegion(env, array, first, count, from);
-		break;
-	case xxdev_ibvdev_Native_LONG:
-		(*env)->SetLongArrayRegion(env, array, first, count, from);
-		break;
-	case xxdev_ibvdev_Native_FLOAT:
-		(*env)->SetFloatArrayRegion(env, array, first, count, from);
-		break;
-	case xxdev_ibvdev_Native_DOUBLE:
-		(*env)->SetDoubleArrayRegion(env, array, first, count, from);
-		break;
+	case xxdev_ibvdev_Native_BOOLEAN: (*env)->SetBooleanArrayRegion(env, array, first, count, from); break;
+	case xxdev_ibvdev_Native_BYTE: (*env)->SetByteArrayRegion(env, array, first, count, from); break;
+	case xxdev_ibvdev_Native_CHAR: (*env)->SetCharArrayRegion(env, array, first, count, from); break;
+	case xxdev_ibvdev_Native_SHORT: (*env)->SetShortArrayRegion(env, array, first, count, from); break;
+	case xxdev_ibvdev_Native_INT: (*env)->SetIntArrayRegion(env, array, first, count, from); break;
+	case xxdev_ibvdev_Native_LONG: (*env)->SetLongArrayRegion(env, array, first, count, from); break;
+	case xxdev_ibvdev_Native_FLOAT: (*env)->SetFloatArrayRegion(env, array, first, count, from); break;
+	case xxdev_ibvdev_Native_DOUBLE: (*env)->SetDoubleArrayRegion(env, array, first, count, from); break;
 	}
 	array_ref_asked(env);
 }
@@ -230,8 +198,7 @@ void array_ref_push(const struct array_ref *p, size_t at, size_t length, const v
 static size_t array_ref_row(const struct array_ref *p, size_t i, jobject *row)
 {
 	jobject array = (*p->env)->GetObjectArrayElement(p->env, p->array, (jsize)(p->offset + i));
-	size_t bytes = (size_t)(*p->env)->GetArrayLength(p->env, array)
-		       << array_ref_shift[p->kind - xxdev_ibvdev_Native_ROWS];
+	size_t bytes = (size_t)(*p->env)->GetArrayLength(p->env, array) << array_ref_shift[p->kind - xxdev_ibvdev_Native_ROWS];
 
 	if (row)
 		*row = array;
@@ -303,18 +270,15 @@ static int array_ref_check_rows(const struct array_ref *p, const int32_t *table,
 	size_t at = array_ref_table_bytes(p);
 
 	if (bytes < sizeof(int32_t) || (size_t)table[0] != p->length || bytes < at)
-		return error_set(-EMSGSIZE, "a message of %d rows met a receive of %zu",
-				 bytes < sizeof(int32_t) ? 0 : table[0], p->length);
+		return error_set(-EMSGSIZE, "a message of %d rows met a receive of %zu", bytes < sizeof(int32_t) ? 0 : table[0], p->length);
 	for (size_t i = 0; i < p->length; i++) {
 		size_t room = array_ref_row(p, i, NULL) >> shift;
 
 		if (table[1 + i] < 0 || (size_t)table[1 + i] > room)
-			return error_set(-EMSGSIZE, "row %zu of the message has %d elements, the receive's has %zu", i,
-					 table[1 + i], room);
+			return error_set(-EMSGSIZE, "row %zu of the message has %d elements, the receive's has %zu", i, table[1 + i], room);
 		at += (size_t)table[1 + i] << shift;
 	}
-	return at == bytes ? 0
-			   : error_set(-EMSGSIZE, "a message of rows has %zu bytes, but its table describes %zu", bytes, at);
+	return at == bytes ? 0 : error_set(-EMSGSIZE, "a message of rows has %zu bytes, but its table describes %zu", bytes, at);
 }
 
 int array_ref_scatter(const struct array_ref *p, const void *message, size_t bytes)

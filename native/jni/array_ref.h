@@ -18,8 +18,8 @@ struct array_ref {
 	JNIEnv *env;
 	jobject array;
 	jint kind;
-	size_t offset;         /* in bytes; rows: the first row */
-	size_t length;         /* in bytes; rows: how many */
+	size_t offset; /* in bytes; rows: the first row */
+	size_t length; /* in bytes; rows: how many */
 };
 
 /* Bytes up to which an array is copied by Get/Set<Type>ArrayRegion to and from the thread's stack; longer ones go straight to and

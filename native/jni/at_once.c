@@ -6,8 +6,8 @@
 #include "jni/endpoint.h"
 #include "xxdev_ibvdev_Native.h"
 
-JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_sendAtOnce(JNIEnv *env, jclass class, jlong handle, jbyteArray message,
-							   jint dest, jint tag, jint context, jlong type)
+JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_sendAtOnce(JNIEnv *env, jclass class, jlong handle, jbyteArray message, jint dest, jint tag,
+							   jint context, jlong type)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct copy copy;

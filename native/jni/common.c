@@ -29,9 +29,8 @@ int result_put(jlong result, struct ibvx_status *status, int rc)
 	if (!to || rc < 0 || (status->body && status->body_bytes > INT_MAX)) {
 		ibvx_free(status->body);
 		if (to && rc >= 0)
-			rc = error_set(-EMSGSIZE,
-				"the dynamic section from rank %d has %llu bytes, a Java array holds %d at most",
-				status->source, (unsigned long long)status->body_bytes, INT_MAX);
+			rc = error_set(-EMSGSIZE, "the dynamic section from rank %d has %llu bytes, a Java array holds %d at most",
+				       status->source, (unsigned long long)status->body_bytes, INT_MAX);
 		return rc;
 	}
 	to->source = status->source;

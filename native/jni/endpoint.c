@@ -50,8 +50,7 @@ static uint64_t state_of(int64_t handle)
 
 int64_t endpoint_add(struct ibvx *ep)
 {
-	int64_t handle = error_set(-EMFILE,
-		"this process has %d devices open already: finish one of them first", SLOT_COUNT);
+	int64_t handle = error_set(-EMFILE, "this process has %d devices open already: finish one of them first", SLOT_COUNT);
 
 	pthread_mutex_lock(&adding);
 	for (int i = 0; i < SLOT_COUNT; i++) {
@@ -186,9 +185,9 @@ int endpoint_close(int64_t handle)
 		return users;
 	if (users > 0)
 		return error_set(-EBUSY,
-			"finish while %d thread%s inside an operation of this device: "
-			"let every send, receive, probe and wait return first, then finish again",
-			users, users == 1 ? " is" : "s are");
+				 "finish while %d thread%s inside an operation of this device: "
+				 "let every send, receive, probe and wait return first, then finish again",
+				 users, users == 1 ? " is" : "s are");
 	int rc = ibvx_close(slot->ep);
 
 	if (rc == -EBUSY || rc == -ETIMEDOUT) /* nothing was closed */

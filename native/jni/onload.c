@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "ibvx.h"
+#include "jni/array_ref.h"
 #include "jni/endpoint.h"
 #include "jni/ids.h"
-#include "jni/array_ref.h"
 #include "xdev_ibvdev_Native.h"
 
 struct jni_ids jni_ids;
@@ -27,8 +27,7 @@ static int check_jar(JNIEnv *env, char *text, size_t size)
 {
 	jclass native = (*env)->FindClass(env, "xdev/ibvdev/Native");
 	jfieldID abi_id = native ? (*env)->GetStaticFieldID(env, native, "ABI", "I") : NULL;
-	jfieldID version_id =
-		abi_id ? (*env)->GetStaticFieldID(env, native, "VERSION", "Ljava/lang/String;") : NULL;
+	jfieldID version_id = abi_id ? (*env)->GetStaticFieldID(env, native, "VERSION", "Ljava/lang/String;") : NULL;
 
 	if (!version_id)
 		return -1;

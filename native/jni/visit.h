@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 struct visit {
-	_Atomic int64_t handle;    /* of the endpoint; 0: none.  Written by the owner */
-	_Atomic uintptr_t thread;  /* visit_thread() of the owner, which lives; 0: free */
+	_Atomic int64_t handle;   /* of the endpoint; 0: none.  Written by the owner */
+	_Atomic uintptr_t thread; /* visit_thread() of the owner, which lives; 0: free */
 	struct visit *next;
 } __attribute__((aligned(64)));
 

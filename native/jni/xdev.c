@@ -140,8 +140,7 @@ NATIVE(jbyteArray, jobId)(JNIEnv *env, jclass class, jlong handle)
 	return array;
 }
 
-NATIVE(jbyteArray, describe)(JNIEnv *env, jclass class, jint rank, jbyteArray conf, jbyteArray settings,
-			     jbyteArray defaults)
+NATIVE(jbyteArray, describe)(JNIEnv *env, jclass class, jint rank, jbyteArray conf, jbyteArray settings, jbyteArray defaults)
 {
 	struct job *job = job_open(env, rank, conf, settings, defaults);
 	jbyteArray array = NULL;
@@ -184,17 +183,15 @@ NATIVE(jbyteArray, errorText)(JNIEnv *env, jclass class)
 	return array_of(env, text, strlen(text));
 }
 
-static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jlong user, jbyteArray body,
-		     jint dest, jint tag, jint context, blocking_fn *fn)
+static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jlong user, jbyteArray body, jint dest, jint tag,
+		     jint context, blocking_fn *fn)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct copy copy;
 
 	if (!ep)
 		return -ESHUTDOWN;
-	struct ibvx_sbuf buf = {
-		.head = memory_at(env, head, offset), .head_bytes = (size_t)length, .user = (uint64_t)user
-	};
+	struct ibvx_sbuf buf = {.head = memory_at(env, head, offset), .head_bytes = (size_t)length, .user = (uint64_t)user};
 	int rc;
 
 	if (!body) {
@@ -209,22 +206,24 @@ static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint
 	return rc;
 }
 
-NATIVE(jint, send)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user,
-		   jbyteArray body, jint dest, jint tag, jint context)
+NATIVE(jint, send)
+(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user, jbyteArray body, jint dest, jint tag,
+ jint context)
 {
 	(void)class;
 	return send_now(env, handle, head, offset, length, user, body, dest, tag, context, ibvx_send);
 }
 
-NATIVE(jint, ssend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user,
-		    jbyteArray body, jint dest, jint tag, jint context)
+NATIVE(jint, ssend)
+(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user, jbyteArray body, jint dest, jint tag,
+ jint context)
 {
 	(void)class;
 	return send_now(env, handle, head, offset, length, user, body, dest, tag, context, ibvx_ssend);
 }
 
-static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jlong user, jlong body,
-			jint body_length, jint dest, jint tag, jint context, nonblocking_fn *fn)
+static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jlong user, jlong body, jint body_length,
+			jint dest, jint tag, jint context, nonblocking_fn *fn)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	ibvx_req req;
@@ -244,15 +243,17 @@ static jlong send_later(JNIEnv *env, jlong handle, jobject head, jlong offset, j
 	return rc < 0 ? rc : (jlong)req;
 }
 
-NATIVE(jlong, isend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user,
-		     jlong body, jint body_length, jint dest, jint tag, jint context)
+NATIVE(jlong, isend)
+(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user, jlong body, jint body_length, jint dest,
+ jint tag, jint context)
 {
 	(void)class;
 	return send_later(env, handle, head, offset, length, user, body, body_length, dest, tag, context, ibvx_isend);
 }
 
-NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user,
-		      jlong body, jint body_length, jint dest, jint tag, jint context)
+NATIVE(jlong, issend)
+(JNIEnv *env, jclass class, jlong handle, jobject head, jlong offset, jint length, jlong user, jlong body, jint body_length, jint dest,
+ jint tag, jint context)
 {
 	(void)class;
 	return send_later(env, handle, head, offset, length, user, body, body_length, dest, tag, context, ibvx_issend);
@@ -260,16 +261,14 @@ NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject head, jlo
 
 static struct ibvx_rbuf rbuf_of(JNIEnv *env, jobject base, jlong offset, jint capacity)
 {
-	return (struct ibvx_rbuf){
-		.base = memory_at(env, base, offset), .capacity_bytes = (size_t)capacity, .split = 1
-	};
+	return (struct ibvx_rbuf){.base = memory_at(env, base, offset), .capacity_bytes = (size_t)capacity, .split = 1};
 }
 
-NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong offset, jint capacity, jint source,
-		   jint tag, jint context, jlong result)
+NATIVE(jint, recv)
+(JNIEnv *env, jclass class, jlong handle, jobject base, jlong offset, jint capacity, jint source, jint tag, jint context, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct ibvx_status status = { 0 };
+	struct ibvx_status status = {0};
 
 	(void)class;
 	if (!ep)
@@ -281,8 +280,8 @@ NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong 
 	return rc;
 }
 
-NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong offset, jint capacity, jint source,
-		     jint tag, jint context)
+NATIVE(jlong, irecv)
+(JNIEnv *env, jclass class, jlong handle, jobject base, jlong offset, jint capacity, jint source, jint tag, jint context)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	ibvx_req req;
@@ -297,11 +296,11 @@ NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject base, jlon
 	return rc < 0 ? rc : (jlong)req;
 }
 
-NATIVE(jint, fetch)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong offset, jint capacity, jint source,
-		    jint tag, jint context, jlong result)
+NATIVE(jint, fetch)
+(JNIEnv *env, jclass class, jlong handle, jobject base, jlong offset, jint capacity, jint source, jint tag, jint context, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct ibvx_status status = { 0 };
+	struct ibvx_status status = {0};
 	ibvx_req message;
 
 	(void)class;
@@ -322,7 +321,7 @@ NATIVE(jint, fetch)(JNIEnv *env, jclass class, jlong handle, jobject base, jlong
 NATIVE(jint, waitFor)(JNIEnv *env, jclass class, jlong handle, jlong request, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct ibvx_status status = { 0 };
+	struct ibvx_status status = {0};
 	ibvx_req req = (ibvx_req)request;
 
 	(void)env, (void)class;
@@ -337,7 +336,7 @@ NATIVE(jint, waitFor)(JNIEnv *env, jclass class, jlong handle, jlong request, jl
 NATIVE(jint, test)(JNIEnv *env, jclass class, jlong handle, jlong request, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct ibvx_status status = { 0 };
+	struct ibvx_status status = {0};
 	ibvx_req req = (ibvx_req)request;
 
 	(void)env, (void)class;
@@ -381,7 +380,7 @@ NATIVE(jint, cancel)(JNIEnv *env, jclass class, jlong handle, jlong request)
 NATIVE(jint, probe)(JNIEnv *env, jclass class, jlong handle, jint source, jint tag, jint context, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct ibvx_status status = { 0 };
+	struct ibvx_status status = {0};
 
 	(void)env, (void)class;
 	if (!ep)
@@ -397,7 +396,7 @@ NATIVE(jint, probe)(JNIEnv *env, jclass class, jlong handle, jint source, jint t
 NATIVE(jint, iprobe)(JNIEnv *env, jclass class, jlong handle, jint source, jint tag, jint context, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
-	struct ibvx_status status = { 0 };
+	struct ibvx_status status = {0};
 
 	(void)env, (void)class;
 	if (!ep)
@@ -479,8 +478,8 @@ NATIVE(jbyteArray, body)(JNIEnv *env, jclass class, jlong address, jint length)
 }
 
 /* The device xxdev has the same natives where the signatures are the same. */
-#define SHARED(name)                                                                                                         \
-	JNIEXPORT extern __typeof__(Java_xdev_ibvdev_Native_##name) Java_xxdev_ibvdev_Native_##name                          \
+#define SHARED(name)                                                                                \
+	JNIEXPORT extern __typeof__(Java_xdev_ibvdev_Native_##name) Java_xxdev_ibvdev_Native_##name \
 		__attribute__((alias("Java_xdev_ibvdev_Native_" #name)))
 
 SHARED(open);

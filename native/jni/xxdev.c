@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "jni/array_ref.h"
 #include "jni/common.h"
 #include "jni/endpoint.h"
-#include "jni/array_ref.h"
 #include "xxdev_ibvdev_Native.h"
 
 #define NATIVE(type, name) JNIEXPORT type JNICALL Java_xxdev_ibvdev_Native_##name
@@ -35,8 +35,7 @@ static int plain_send(struct ibvx *ep, const void *body, size_t bytes, const str
 {
 	const struct ibvx_sbuf buf = {.body = body, .body_bytes = bytes, .user = (uint64_t)to->type};
 
-	return sync ? ibvx_ssend(ep, &buf, to->rank, to->tag, to->context)
-		    : ibvx_send(ep, &buf, to->rank, to->tag, to->context);
+	return sync ? ibvx_ssend(ep, &buf, to->rank, to->tag, to->context) : ibvx_send(ep, &buf, to->rank, to->tag, to->context);
 }
 
 static int copied_send(struct ibvx *ep, const struct array_ref *p, const struct route *to, bool sync)
@@ -79,8 +78,9 @@ static jint send_now(jlong handle, struct array_ref *p, const struct route *to, 
 	return rc;
 }
 
-NATIVE(jint, send)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
-		   jint dest, jint tag, jint context, jlong type)
+NATIVE(jint, send)
+(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length, jint dest, jint tag, jint context,
+ jlong type)
 {
 	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 
@@ -88,8 +88,9 @@ NATIVE(jint, send)(JNIEnv *env, jclass class, jlong handle, jobject array, jint 
 	return send_now(handle, &ref, &(struct route){dest, tag, context, type}, false);
 }
 
-NATIVE(jint, ssend)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
-		    jint dest, jint tag, jint context, jlong type)
+NATIVE(jint, ssend)
+(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length, jint dest, jint tag, jint context,
+ jlong type)
 {
 	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 
@@ -151,8 +152,9 @@ static jlong send_later(jlong handle, const struct array_ref *p, const struct ro
 	return rc < 0 ? rc : (jlong)req;
 }
 
-NATIVE(jlong, isend)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
-		     jint dest, jint tag, jint context, jlong type)
+NATIVE(jlong, isend)
+(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length, jint dest, jint tag, jint context,
+ jlong type)
 {
 	const struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 
@@ -160,8 +162,9 @@ NATIVE(jlong, isend)(JNIEnv *env, jclass class, jlong handle, jobject array, jin
 	return send_later(handle, &ref, &(struct route){dest, tag, context, type}, false);
 }
 
-NATIVE(jlong, issend)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
-		      jint dest, jint tag, jint context, jlong type)
+NATIVE(jlong, issend)
+(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length, jint dest, jint tag, jint context,
+ jlong type)
 {
 	const struct array_ref ref = array_ref_of(env, array, kind, offset, length);
 
@@ -238,8 +241,9 @@ static int small_recv(struct ibvx *ep, const struct array_ref *p, struct ibvx_wa
 	return rc;
 }
 
-NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
-		   jint source, jint tag, jint context, jlong type, jlong result)
+NATIVE(jint, recv)
+(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length, jint source, jint tag, jint context,
+ jlong type, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
@@ -260,8 +264,9 @@ NATIVE(jint, recv)(JNIEnv *env, jclass class, jlong handle, jobject array, jint 
 	return rc;
 }
 
-NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length,
-		     jint source, jint tag, jint context, jlong type)
+NATIVE(jlong, irecv)
+(JNIEnv *env, jclass class, jlong handle, jobject array, jint kind, jlong offset, jlong length, jint source, jint tag, jint context,
+ jlong type)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	const struct array_ref ref = array_ref_of(env, array, kind, offset, length);
@@ -277,8 +282,8 @@ NATIVE(jlong, irecv)(JNIEnv *env, jclass class, jlong handle, jobject array, jin
 	return rc < 0 ? rc : (jlong)req;
 }
 
-NATIVE(jint, waitFor)(JNIEnv *env, jclass class, jlong handle, jlong request, jobject array, jint kind, jlong offset,
-		      jlong length, jlong result)
+NATIVE(jint, waitFor)
+(JNIEnv *env, jclass class, jlong handle, jlong request, jobject array, jint kind, jlong offset, jlong length, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
@@ -295,8 +300,8 @@ NATIVE(jint, waitFor)(JNIEnv *env, jclass class, jlong handle, jlong request, jo
 	return rc;
 }
 
-NATIVE(jint, test)(JNIEnv *env, jclass class, jlong handle, jlong request, jobject array, jint kind, jlong offset,
-		   jlong length, jlong result)
+NATIVE(jint, test)
+(JNIEnv *env, jclass class, jlong handle, jlong request, jobject array, jint kind, jlong offset, jlong length, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
@@ -384,8 +389,8 @@ NATIVE(jlong, mprobe)(JNIEnv *env, jclass class, jlong handle, jint source, jint
 	return take(handle, true, &(struct route){source, tag, context, 0}, result);
 }
 
-NATIVE(jint, mrecv)(JNIEnv *env, jclass class, jlong handle, jlong message, jobject array, jint kind, jlong offset,
-		    jlong length, jlong type, jlong result)
+NATIVE(jint, mrecv)
+(JNIEnv *env, jclass class, jlong handle, jlong message, jobject array, jint kind, jlong offset, jlong length, jlong type, jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
@@ -419,7 +424,6 @@ NATIVE(jbyteArray, counters)(JNIEnv *env, jclass class, jlong handle, jint peer)
 	if (count < 0)
 		return NULL;
 	for (int i = 0; i < count && i < COUNTERS_MAX && at < sizeof(text); i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %llu\n", list[i].name,
-				       (unsigned long long)list[i].value);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %llu\n", list[i].name, (unsigned long long)list[i].value);
 	return array_of(env, text, at < sizeof(text) ? at : sizeof(text) - 1);
 }

@@ -14,7 +14,7 @@
 
 struct heartbeat {
 	const struct transport_watch *watch;
-	int fd; /* timerfd, -1: none */
+	int fd;                                      /* timerfd, -1: none */
 	unsigned ticks_until_beat, ticks_until_lost; /* 0: silence is no end */
 };
 

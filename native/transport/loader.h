@@ -23,7 +23,7 @@ struct loader_variable {
 
 #define LOADER_SIGNALS 64
 struct loader {
-	char **environment;  /* the process's own */
+	char **environment; /* the process's own */
 	char **ours;
 	sigset_t signals;
 	struct loader_action {

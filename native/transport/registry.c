@@ -11,14 +11,11 @@
 #endif
 
 const struct transport_ops *const transport_all[] = {
-	&transport_self_ops,
-	&transport_shm_ops,
+	&transport_self_ops,  &transport_shm_ops,
 #ifdef HAVE_VERBS
 	&transport_verbs_ops,
 #endif
-	&transport_ucx_ops,
-	&transport_ofi_ops,
-	NULL,
+	&transport_ucx_ops,   &transport_ofi_ops, NULL,
 };
 
 const struct transport_absent transport_absent[] = {

@@ -45,12 +45,12 @@ struct transport_slot {
 /* A get or a put: up to two local pieces, in order, and the remote descriptors. */
 struct transport_rma {
 	uint64_t cookie;
-	const void *desc;     /* as pack_rkey() wrote it on the other side, desc_bytes long */
+	const void *desc; /* as pack_rkey() wrote it on the other side, desc_bytes long */
 	size_t desc_bytes;
 	struct {
 		void *base;
 		size_t len;
-	} local[2];           /* [0] is the head, [1] the body; lengths equal those of the packed rkey; a put only reads */
+	} local[2]; /* [0] is the head, [1] the body; lengths equal those of the packed rkey; a put only reads */
 };
 
 /* What the peer may do with memory whose rkey it has. */
@@ -109,20 +109,20 @@ struct transport_wakeups {
 };
 
 struct transport_peer_info {
-	bool same_node;            /* shares memory and process ids with this rank */
-	const void *address;       /* what the peer's transport wrote in address() */
+	bool same_node;      /* shares memory and process ids with this rank */
+	const void *address; /* what the peer's transport wrote in address() */
 	size_t address_bytes;
 };
 
 struct transport_env {
 	int rank, size;
-	const char *job_id;        /* 32 hex digits, the same on every rank */
+	const char *job_id; /* 32 hex digits, the same on every rank */
 	const struct settings *settings;
 	const struct log *log;
 	struct transport_sink sink;
 	struct transport_watch watch;
 	struct transport_wakeups *wakeups;
-	void *test;                /* the fake transport's fabric; NULL in production */
+	void *test; /* the fake transport's fabric; NULL in production */
 };
 
 /* Leases: a peer may read one segment of this rank's memory at a time, until the owner revokes it
@@ -207,8 +207,8 @@ struct transport_ops {
 	void (*discard)(struct transport *t, int peer, struct transport_slot *slot);
 	/* NULL where nothing is to be won.  reserve(), two copies and commit() in one: the packet with this header (copied, all but stamp) and the
 	 * payload head, then body, hdr->len bytes together.  Returns as reserve(). */
-	int (*post)(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
-		    const void *body, size_t body_bytes);
+	int (*post)(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes, const void *body,
+		    size_t body_bytes);
 
 	/* Delivers what has arrived, up to about `budget` packets, by upcalls.  Returns how
 	 * many events there were.  With less than TRANSPORT_BUDGET the calling thread may hold up a collector: what takes time is left for another poll. */
@@ -235,7 +235,7 @@ struct transport_ops {
 	 * after a poll(); another -errno.  What it holds, also after -EAGAIN, is released by release_rkey() with the same cookie, in vain
 	 * if it holds nothing. */
 	int (*pack_rkey)(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
-		      const size_t len[2], void *desc);
+			 const size_t len[2], void *desc);
 	void (*release_rkey)(struct transport *t, int peer, uint64_t cookie);
 	/* Is a get to be used for a rendezvous of this many bytes? */
 	bool (*prefers_get)(const struct transport *t, int peer, size_t bytes);
@@ -268,8 +268,7 @@ struct transport_ops {
 	void (*forget)(struct transport *t, int peer);
 
 	/* Appends counters (name, value) of one peer, or of the transport with peer == -1, through add(). */
-	void (*counters)(const struct transport *t, int peer,
-			 void (*add)(void *arg, const char *name, uint64_t value), void *arg);
+	void (*counters)(const struct transport *t, int peer, void (*add)(void *arg, const char *name, uint64_t value), void *arg);
 };
 
 /* All transports of this build, best first, NULL-terminated. */

@@ -195,11 +195,9 @@ static void test_strings(void **state)
 	bad_string("#Number of Processes;2;#Server Name;a", "without \"#Server Port\"");
 }
 
-static int open_rank(int rank, int size, const char *conf, const char *const *peers,
-		     struct settings *settings)
+static int open_rank(int rank, int size, const char *conf, const char *const *peers, struct settings *settings)
 {
-	struct bootstrap_config cfg = {
-		.rank = rank, .size = size, .conf = conf, .peers = peers, .settings = settings};
+	struct bootstrap_config cfg = {.rank = rank, .size = size, .conf = conf, .peers = peers, .settings = settings};
 	struct bootstrap *b = (void *)&cfg;
 	int found = 0, err = bootstrap_open(&b, &cfg, &found);
 
@@ -243,8 +241,7 @@ static void test_settings(void **state)
 	assert_non_null(strstr(settings_origin(settings, SETTING_PSL), path));
 	assert_non_null(strstr(settings_origin(settings, SETTING_PSL), "line 2"));
 	expect_bad(open_rank(0, 0, wrong, NULL, settings), "start_timeout", "start_timeout_ms|line 3");
-	assert_int_equal(
-		open_rank(0, 0, "#Number of Processes;1;#Protocol Switch Limit;8192", NULL, settings), 0);
+	assert_int_equal(open_rank(0, 0, "#Number of Processes;1;#Protocol Switch Limit;8192", NULL, settings), 0);
 	assert_int_equal(settings_int(settings, SETTING_PSL), 8192);
 	settings_free(settings);
 	party_forget(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The meeting when something is wrong: each fault has its error, and harms nobody that it need not. */
-#include "party.h"
 #include "child.h"
+#include "party.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -196,9 +196,7 @@ static void test_rank_twice(void **state)
 
 static int occupy(int port)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				 .sin_port = htons((uint16_t)port)};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -232,9 +230,7 @@ static void test_port_in_use(void **state)
 
 static void test_hosts(void **state)
 {
-	static const char *const lost[] = {"no-such-host.invalid:2000", "x:1"}, *const far[] = {
-											"240.0.0.1:2000",
-											"x:1"};
+	static const char *const lost[] = {"no-such-host.invalid:2000", "x:1"}, *const far[] = {"240.0.0.1:2000", "x:1"};
 	struct member m = {.rank = 1, .size = 2, .peers = lost, .settings = {"start_timeout_ms=500"}};
 
 	(void)state;
@@ -517,8 +513,7 @@ static pid_t fork_with_limit(struct member *members, int count, int limit)
 
 static struct member *seat_shared(int count, const char *conf, const char *setting)
 {
-	struct member *members = mmap(NULL, (size_t)count * sizeof(*members), PROT_READ | PROT_WRITE,
-				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct member *members = mmap(NULL, (size_t)count * sizeof(*members), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(members, MAP_FAILED);
 	seat(members, count, conf, setting);

@@ -56,8 +56,7 @@ static void test_job_id(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		members[i] = (struct member){
-			.rank = i, .conf = conf, .settings = {"job_id=0123456789abcdef0123456789abcdef"}};
+		members[i] = (struct member){.rank = i, .conf = conf, .settings = {"job_id=0123456789abcdef0123456789abcdef"}};
 	party_run(members, 2);
 	expect_joined(members, 2);
 	assert_string_equal(members[1].job_id, "0123456789abcdef0123456789abcdef");
@@ -72,10 +71,10 @@ static void test_two_jobs_one_port(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
-		members[i] = (struct member){.rank = i % 2,
-					     .conf = conf,
-					     .settings = {i < 2 ? "job_id=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-								: "job_id=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"}};
+		members[i] = (struct member){
+			.rank = i % 2,
+			.conf = conf,
+			.settings = {i < 2 ? "job_id=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" : "job_id=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"}};
 	members[1].delay_ms = 300;
 	party_run(members, 4);
 	expect_joined(members, 2);
@@ -132,8 +131,7 @@ static int act_names(struct member *m)
 		if (strncmp(bootstrap_peer_name(m->b, r), expected, strlen(expected)) != 0)
 			err = error_set(-EBADMSG, "name is %s", bootstrap_peer_name(m->b, r));
 		if (bootstrap_peer_pid(m->b, r) != (int)getpid() || !bootstrap_peer_local(m->b, r))
-			err = error_set(-EBADMSG, "pid %d local %d", bootstrap_peer_pid(m->b, r),
-					bootstrap_peer_local(m->b, r));
+			err = error_set(-EBADMSG, "pid %d local %d", bootstrap_peer_pid(m->b, r), bootstrap_peer_local(m->b, r));
 	}
 	if (strspn(bootstrap_node_id(m->b), "0123456789abcdef") != 16 || bootstrap_node_id(m->b)[16])
 		err = error_set(-EBADMSG, "node id is %s", bootstrap_node_id(m->b));
@@ -196,8 +194,7 @@ static void test_rounds(void **state)
 
 	(void)state;
 	for (int i = 0; i < RANKS; i++) {
-		rounds[i] = (struct rounds){
-			.conf = conf, .rank = i, .count = ROUNDS, .ids = ids[i], .seed = 7u + (unsigned)i};
+		rounds[i] = (struct rounds){.conf = conf, .rank = i, .count = ROUNDS, .ids = ids[i], .seed = 7u + (unsigned)i};
 		assert_int_equal(pthread_create(&threads[i], NULL, rounds_thread, &rounds[i]), 0);
 	}
 	for (int i = 0; i < RANKS; i++)
@@ -303,10 +300,7 @@ static void test_gather_timeout(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
-		members[i] = (struct member){.rank = i,
-					     .conf = conf,
-					     .act = act_silent_rank,
-					     .settings = {"start_timeout_ms=2500"}};
+		members[i] = (struct member){.rank = i, .conf = conf, .act = act_silent_rank, .settings = {"start_timeout_ms=2500"}};
 	party_run(members, 4);
 	party_forget(conf);
 	for (int i = 0; i < 4; i++) {

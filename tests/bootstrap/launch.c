@@ -13,12 +13,10 @@
 #include "bootstrap/interfaces.h"
 #include "bootstrap/launch.h"
 
-static int open_with(const char *setting, const char *conf, const char *const *peers, int rank, int size,
-		     char name[16])
+static int open_with(const char *setting, const char *conf, const char *const *peers, int rank, int size, char name[16])
 {
 	struct settings *settings = settings_new();
-	struct bootstrap_config cfg = {
-		.rank = rank, .size = size, .conf = conf, .peers = peers, .settings = settings};
+	struct bootstrap_config cfg = {.rank = rank, .size = size, .conf = conf, .peers = peers, .settings = settings};
 	struct launch *l = NULL;
 	int err = setting ? settings_set_pair(settings, SETTINGS_CALLER, setting, "test") : 0;
 
@@ -195,7 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choice), cmocka_unit_test(test_contradictions), cmocka_unit_test(test_interfaces),
-		cmocka_unit_test(test_report),	cmocka_unit_test(test_race),   cmocka_unit_test(test_listen_at),
+		cmocka_unit_test(test_report), cmocka_unit_test(test_race),           cmocka_unit_test(test_listen_at),
 	};
 
 	session_forget_engines();

@@ -65,8 +65,7 @@ static int member_act(struct member *m)
 
 static int member_try(struct member *m, struct settings *settings)
 {
-	struct bootstrap_config cfg = {
-		.rank = m->rank, .conf = m->conf, .peers = m->peers, .size = m->size, .settings = settings};
+	struct bootstrap_config cfg = {.rank = m->rank, .conf = m->conf, .peers = m->peers, .size = m->size, .settings = settings};
 	int err;
 
 	for (int i = 0; i < 6 && m->settings[i]; i++) {
@@ -161,16 +160,13 @@ const char *party_conf(int size, int port)
 	int n = snprintf(text, sizeof(text), "# a test\n%d\n131072\n", size);
 
 	for (int i = 0; i < size; i++)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "localhost@%d@%d@%d@0\n", port, port + 1,
-			      i);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "localhost@%d@%d@%d@0\n", port, port + 1, i);
 	return party_file(text);
 }
 
 int party_connect(int port)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				 .sin_port = htons((uint16_t)port)};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
 
 	for (int i = 0; i < 1000; i++) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -20,20 +20,20 @@
 
 enum step { INIT, MAXES, KVSNAME, PUT, BARRIER, GET, FINALIZE, NO_STEP };
 
-static const char *const step_words[] = {"cmd=init ", "cmd=get_maxes", "cmd=get_my_kvsname", "cmd=put ",
-					 "cmd=barrier_in", "cmd=get ", "cmd=finalize"};
+static const char *const step_words[] = {"cmd=init ",      "cmd=get_maxes", "cmd=get_my_kvsname", "cmd=put ",
+					 "cmd=barrier_in", "cmd=get ",      "cmd=finalize"};
 
 /* How an answer goes wrong. */
 enum manner {
 	FAITHFUL,
-	DIALECT,   /* other orders, more fields, more blanks */
+	DIALECT, /* other orders, more fields, more blanks */
 	GARBAGE,
 	EMPTY,
-	REFUSAL,   /* rc=-1 */
-	OTHER,     /* the answer to another question */
-	CUT,       /* half an answer, then the end */
-	GONE,      /* the end */
-	ENDLESS,   /* a line that does not end */
+	REFUSAL, /* rc=-1 */
+	OTHER,   /* the answer to another question */
+	CUT,     /* half an answer, then the end */
+	GONE,    /* the end */
+	ENDLESS, /* a line that does not end */
 	SILENT,
 	MANNERS
 };
@@ -75,19 +75,22 @@ static void make_answer(struct server *s, enum step step, char *out, size_t size
 
 	switch (step) {
 	case INIT:
-		snprintf(out, size, d ? "rc=0 cmd=response_to_init  pmi_subversion=1 pmi_version=1\n"
-				      : "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+		snprintf(out, size,
+			 d ? "rc=0 cmd=response_to_init  pmi_subversion=1 pmi_version=1\n"
+			   : "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
 		return;
 	case MAXES:
-		snprintf(out, size, d ? "cmd=maxes vallen_max=%d keylen_max=64 kvsname_max=256\n"
-				      : "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=%d\n", s->vallen_max);
+		snprintf(out, size,
+			 d ? "cmd=maxes vallen_max=%d keylen_max=64 kvsname_max=256\n"
+			   : "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=%d\n",
+			 s->vallen_max);
 		return;
 	case KVSNAME: snprintf(out, size, d ? "kvsname=" KVS " cmd=my_kvsname\n" : "cmd=my_kvsname kvsname=" KVS "\n"); return;
 	case PUT: snprintf(out, size, d ? "cmd=put_result msg=success rc=0\n" : "cmd=put_result rc=0 msg=success\n"); return;
 	case BARRIER: snprintf(out, size, d ? "cmd=barrier_out tag=0\n" : "cmd=barrier_out\n"); return;
 	case GET:
-		snprintf(out, size, d ? "value=%s cmd=get_result msg=success rc=0\n"
-				      : "cmd=get_result rc=0 msg=success value=%s\n", s->value);
+		snprintf(out, size, d ? "value=%s cmd=get_result msg=success rc=0\n" : "cmd=get_result rc=0 msg=success value=%s\n",
+			 s->value);
 		return;
 	case FINALIZE: snprintf(out, size, "cmd=finalize_ack\n"); return;
 	case NO_STEP: break;
@@ -232,8 +235,7 @@ static void init(struct server *s, struct session_rank *ranks, int count, int ro
 {
 	*s = (struct server){.count = count, .wrong_step = NO_STEP, .vallen_max = 1024};
 	for (int i = 0; i < count; i++)
-		ranks[i] = (struct session_rank){.rank = -1, .fd = -1, .rounds = rounds,
-						 .settings = {"start_timeout_ms=8000"}};
+		ranks[i] = (struct session_rank){.rank = -1, .fd = -1, .rounds = rounds, .settings = {"start_timeout_ms=8000"}};
 }
 
 static void test_faithful(void **state)
@@ -487,10 +489,8 @@ static void test_small_values(void **state)
 static void test_environment(void **state)
 {
 	static const char *const bad[][4] = {
-		{"PMI_FD=x", "PMI_RANK=0", "PMI_SIZE=2", "PMI_FD"},
-		{"PMI_FD=799", "PMI_RANK=0", "PMI_SIZE=2", "799"},
-		{"PMI_PORT=nonsense", "PMI_ID=0", "A=B", "PMI_PORT"},
-		{"PMI_PORT=127.0.0.1:1", "A=B", "A=B", "PMI_ID"},
+		{"PMI_FD=x", "PMI_RANK=0", "PMI_SIZE=2", "PMI_FD"},         {"PMI_FD=799", "PMI_RANK=0", "PMI_SIZE=2", "799"},
+		{"PMI_PORT=nonsense", "PMI_ID=0", "A=B", "PMI_PORT"},       {"PMI_PORT=127.0.0.1:1", "A=B", "A=B", "PMI_ID"},
 		{"PMI_PORT=127.0.0.1:1", "PMI_ID=0", "A=B", "127.0.0.1:1"},
 	};
 
@@ -526,12 +526,18 @@ static void test_fuzz(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_faithful),      cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_faithful),
+		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_used_up),
-		cmocka_unit_test(test_local),	      cmocka_unit_test(test_rank_given),
-		cmocka_unit_test(test_wrong_answers), cmocka_unit_test(test_lost_at_the_end),
-		cmocka_unit_test(test_cards),	cmocka_unit_test(test_flood),	      cmocka_unit_test(test_own_secret),
-		cmocka_unit_test(test_small_values),  cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_local),
+		cmocka_unit_test(test_rank_given),
+		cmocka_unit_test(test_wrong_answers),
+		cmocka_unit_test(test_lost_at_the_end),
+		cmocka_unit_test(test_cards),
+		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_own_secret),
+		cmocka_unit_test(test_small_values),
+		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_fuzz),
 	};
 

@@ -38,8 +38,7 @@ static void run(struct session_rank *ranks, int size, int first, int last, int r
 	setenv("FAKE_PMIX_SIZE", text, 1);
 	setenv("PMIX_NAMESPACE", "fake", 1);
 	for (int i = first; i < last; i++) {
-		ranks[i] = (struct session_rank){.rank = -1, .fd = -1, .rounds = rounds, .settings = {timeout},
-						 .variables = {names[i]}};
+		ranks[i] = (struct session_rank){.rank = -1, .fd = -1, .rounds = rounds, .settings = {timeout}, .variables = {names[i]}};
 		session_start(&ranks[i]);
 	}
 	for (int i = first; i < last; i++)
@@ -154,8 +153,8 @@ static void test_other_faults(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		const struct session_rank *r = faulty(faults[i].variable, faults[i].value, faults[i].size, faults[i].first,
-						      faults[i].last, 1, faults[i].timeout);
+		const struct session_rank *r =
+			faulty(faults[i].variable, faults[i].value, faults[i].size, faults[i].first, faults[i].last, 1, faults[i].timeout);
 
 		assert_int_equal(r->result, faults[i].result);
 		assert_non_null(strstr(r->text, faults[i].text));
@@ -190,8 +189,8 @@ static void test_another_library(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_faithful), cmocka_unit_test(test_local), cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_hangs),	 cmocka_unit_test(test_other_faults), cmocka_unit_test(test_another_library),
+		cmocka_unit_test(test_faithful), cmocka_unit_test(test_local),        cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_hangs),    cmocka_unit_test(test_other_faults), cmocka_unit_test(test_another_library),
 	};
 	int failed;
 

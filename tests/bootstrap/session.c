@@ -110,11 +110,27 @@ void session_wait(struct session_rank *r)
 
 void session_forget_engines(void)
 {
-	static const char *const names[] = {"PMI_FD", "PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE", "PMIX_RANK",
-					    "PMIX_NAMESPACE", "PMIX_PREFIX", "SLURM_STEP_ID", "SLURM_PROCID",
-					    "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", "SLURM_STEP_RESV_PORTS",
-					    "SLURM_JOB_ID", "SLURMD_NODENAME", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS",
-					    "FLUX_JOB_SIZE", "PALS_NRANKS", "MV2_COMM_WORLD_SIZE", "IBVDEV_LAUNCHER"};
+	static const char *const names[] = {"PMI_FD",
+					    "PMI_PORT",
+					    "PMI_ID",
+					    "PMI_RANK",
+					    "PMI_SIZE",
+					    "PMIX_RANK",
+					    "PMIX_NAMESPACE",
+					    "PMIX_PREFIX",
+					    "SLURM_STEP_ID",
+					    "SLURM_PROCID",
+					    "SLURM_STEP_NUM_TASKS",
+					    "SLURM_STEP_NODELIST",
+					    "SLURM_STEP_RESV_PORTS",
+					    "SLURM_JOB_ID",
+					    "SLURMD_NODENAME",
+					    "OMPI_COMM_WORLD_SIZE",
+					    "MPI_LOCALNRANKS",
+					    "FLUX_JOB_SIZE",
+					    "PALS_NRANKS",
+					    "MV2_COMM_WORLD_SIZE",
+					    "IBVDEV_LAUNCHER"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unsetenv(names[i]);

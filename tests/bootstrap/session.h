@@ -12,18 +12,18 @@
 #define SESSION_TEXT 512
 
 struct session_rank {
-	int rank;                /* what the program gives as its rank; -1: none */
-	const char *settings[6]; /* "name=value", NULL ends */
+	int rank;                 /* what the program gives as its rank; -1: none */
+	const char *settings[6];  /* "name=value", NULL ends */
 	const char *variables[8]; /* "NAME=value" of the environment, NULL ends */
-	int fd;                  /* inherited, for PMI_FD; else -1 */
-	int rounds;              /* open, join, allgather twice, leave, close: so often */
+	int fd;                   /* inherited, for PMI_FD; else -1 */
+	int rounds;               /* open, join, allgather twice, leave, close: so often */
 	/* Results, after session_wait. */
-	int result;              /* of the last round */
+	int result; /* of the last round */
 	int rounds_done;
-	bool fd_open;            /* fd was still open when all rounds were over */
+	bool fd_open; /* fd was still open when all rounds were over */
 	int joined_rank, joined_size;
 	char job_ids[4][33];
-	char text[SESSION_TEXT]; /* error_text() of the last round that failed, */
+	char text[SESSION_TEXT];       /* error_text() of the last round that failed, */
 	char first_text[SESSION_TEXT]; /* and of the first */
 	/* Inside: */
 	pid_t pid;

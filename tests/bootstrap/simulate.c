@@ -36,21 +36,10 @@ enum scenario {
 	REPORTED,     /* a rank is seen dead by another; it lives, or it has left in good order */
 	SCENARIO_COUNT
 };
-static const char *const scenario_names[SCENARIO_COUNT] = {
-	"normal",  "late",     "die-start",   "silent-start", "cut-start", "die-one",
-	"die-two", "die-node", "die-leaders", "die-many",     "leave-die", "reported"};
+static const char *const scenario_names[SCENARIO_COUNT] = {"normal",  "late",     "die-start",   "silent-start", "cut-start", "die-one",
+							   "die-two", "die-node", "die-leaders", "die-many",     "leave-die", "reported"};
 
-enum event_kind {
-	EVENT_FRAME,
-	EVENT_DOWN,
-	EVENT_CONNECTED,
-	EVENT_ARRIVE,
-	EVENT_TIMER,
-	EVENT_APP,
-	EVENT_KILL,
-	EVENT_LEAVE,
-	EVENT_REPORT
-};
+enum event_kind { EVENT_FRAME, EVENT_DOWN, EVENT_CONNECTED, EVENT_ARRIVE, EVENT_TIMER, EVENT_APP, EVENT_KILL, EVENT_LEAVE, EVENT_REPORT };
 
 struct event {
 	int64_t at;
@@ -114,10 +103,8 @@ static void sim_fail(const char *format, int a, int b, const char *text)
 {
 	fprintf(stderr, "simulation failed: ");
 	fprintf(stderr, format, a, b);
-	fprintf(stderr,
-		"%s%s\nrepeat it: bootstrap-simulate --ranks %d --per-node %d --scenario %s --seeds 1 %llu\n",
-		*text ? ": " : "", text, sim.ranks, sim.per_node, scenario_names[sim.scenario],
-		(unsigned long long)sim.seed);
+	fprintf(stderr, "%s%s\nrepeat it: bootstrap-simulate --ranks %d --per-node %d --scenario %s --seeds 1 %llu\n", *text ? ": " : "",
+		text, sim.ranks, sim.per_node, scenario_names[sim.scenario], (unsigned long long)sim.seed);
 	exit(1);
 }
 
@@ -197,12 +184,8 @@ static void conn_end(int conn, int side, int err)
 	if (c->down[!side])
 		return;
 	c->down[!side] = true;
-	sim_post((struct event){.at = conn_due(c, !side),
-				.kind = EVENT_DOWN,
-				.rank = c->rank[!side],
-				.conn = conn,
-				.side = !side,
-				.err = err});
+	sim_post((struct event){
+		.at = conn_due(c, !side), .kind = EVENT_DOWN, .rank = c->rank[!side], .conn = conn, .side = !side, .err = err});
 }
 
 static void rank_bind(struct rank *r, int link, int conn)
@@ -242,8 +225,7 @@ static int find_local(int rank)
 	return -1;
 }
 
-static int sim_net_connect(void *net, int link, enum message_purpose purpose, int index,
-		       const struct message_address *address)
+static int sim_net_connect(void *net, int link, enum message_purpose purpose, int index, const struct message_address *address)
 {
 	int rank = rank_number(net), to = 0, conn;
 	bool refused;
@@ -272,11 +254,7 @@ static int sim_net_connect(void *net, int link, enum message_purpose purpose, in
 				.side = 0,
 				.err = -ECONNREFUSED});
 	if (!refused)
-		sim_post((struct event){.at = conn_due(&sim.conns[conn], 1),
-					.kind = EVENT_ARRIVE,
-					.rank = to,
-					.conn = conn,
-					.side = 1});
+		sim_post((struct event){.at = conn_due(&sim.conns[conn], 1), .kind = EVENT_ARRIVE, .rank = to, .conn = conn, .side = 1});
 	else
 		sim.conns[conn].down[0] = sim.conns[conn].down[1] = true;
 	return 0;
@@ -437,8 +415,7 @@ static void set_timer(struct rank *r)
 {
 	int64_t next = r->t ? tree_next(r->t) : INT64_MAX;
 
-	if (next == INT64_MAX || r->dead || !receptive(r) ||
-	    (r->timer && r->timer <= next && r->timer >= sim.now))
+	if (next == INT64_MAX || r->dead || !receptive(r) || (r->timer && r->timer <= next && r->timer >= sim.now))
 		return;
 	r->timer = next > sim.now ? next : sim.now + 1000;
 	sim_post((struct event){.at = r->timer, .kind = EVENT_TIMER, .rank = rank_number(r)});
@@ -451,9 +428,7 @@ static void rank_end(struct rank *r, bool killed)
 	if (killed && r->t)
 		for (int i = 0; i < r->conn_room; i++)
 			if (r->conn_of[i] >= 0)
-				conn_end(r->conn_of[i],
-					 conn_side(&sim.conns[r->conn_of[i]], rank_number(r), i),
-					 -ECONNRESET);
+				conn_end(r->conn_of[i], conn_side(&sim.conns[r->conn_of[i]], rank_number(r), i), -ECONNRESET);
 	for (int p = 0; p < LISTENERS; p++)
 		sim_net_unlisten(r, (enum message_purpose)p);
 	r->dead = true;
@@ -485,8 +460,7 @@ static void rank_step(struct rank *r)
 		r->calls = true; /* the next call of the program is under way */
 		if (r->gathers)
 			check_gathered(r);
-		sim_post((struct event){
-			.at = sim.now + sim_below(300000), .kind = EVENT_APP, .rank = rank_number(r)});
+		sim_post((struct event){.at = sim.now + sim_below(300000), .kind = EVENT_APP, .rank = rank_number(r)});
 	}
 }
 
@@ -503,8 +477,7 @@ static void rank_app(struct rank *r)
 	} else if (r->gathers < 2) {
 		record_of(rank_number(r), record);
 		r->gathers++;
-		tree_gather(r->t, r->gathers == 1 ? record : nothing, r->gathers == 1 ? RECORD_BYTES : 0,
-			    sim.now);
+		tree_gather(r->t, r->gathers == 1 ? record : nothing, r->gathers == 1 ? RECORD_BYTES : 0, sim.now);
 	} else if (tree_state(r->t) == TREE_JOINED) {
 		tree_watch(r->t, &events);
 		r->watched = true;
@@ -544,8 +517,7 @@ static void keep(struct waiting ***end, const struct event *e)
 static void accept_waiting(struct rank *r)
 {
 	for (int p = 0; p < LISTENERS; p++)
-		while (!r->dead && r->backlog[p] && receptive(r) &&
-		       tree_accepts(r->t, (enum message_purpose)p)) {
+		while (!r->dead && r->backlog[p] && receptive(r) && tree_accepts(r->t, (enum message_purpose)p)) {
 			struct waiting *w = r->backlog[p];
 			struct conn *c = &sim.conns[w->event.conn];
 			struct message_address from = {.family = 4};
@@ -570,8 +542,7 @@ static void on_frame(struct rank *r, struct event *e)
 	if (link < 0)
 		return;
 	if (tree_expects(r->t, link, frame_kind(e->frame)) < (int64_t)e->frame->len) {
-		fprintf(stderr, "kind %d of rank %d, %zu bytes: ", (int)frame_kind(e->frame),
-			c->rank[!e->side], e->frame->len);
+		fprintf(stderr, "kind %d of rank %d, %zu bytes: ", (int)frame_kind(e->frame), c->rank[!e->side], e->frame->len);
 		sim_fail("rank %d does not expect a frame (link %d)", rank_number(r), link, "");
 	}
 	tree_on_frame(r->t, link, e->frame, sim.now);
@@ -586,11 +557,9 @@ static void handle(struct event *e)
 	case EVENT_FRAME: on_frame(r, e); break;
 	case EVENT_CONNECTED:
 		if (c->link[0] >= 0)
-			tree_on_connected(
-				r->t, c->link[0], false,
-				&(struct message_address){.family = 4,
-							  .port = (uint32_t)(ATTACH_PORT_BASE + c->rank[1])},
-				sim.now);
+			tree_on_connected(r->t, c->link[0], false,
+					  &(struct message_address){.family = 4, .port = (uint32_t)(ATTACH_PORT_BASE + c->rank[1])},
+					  sim.now);
 		break;
 	case EVENT_DOWN:
 		if (c->link[e->side] >= 0) {
@@ -626,8 +595,7 @@ static bool defer(struct rank *r, struct event *e)
 	if (r->dead)
 		return true;
 	/* In the backlog: the frame stays behind its connection. */
-	if ((e->kind == EVENT_FRAME || e->kind == EVENT_DOWN) && e->side == 1 && c->link[1] < 0 && !c->cut &&
-	    r->backlog[c->purpose]) {
+	if ((e->kind == EVENT_FRAME || e->kind == EVENT_DOWN) && e->side == 1 && c->link[1] < 0 && !c->cut && r->backlog[c->purpose]) {
 		struct event later = *e;
 
 		for (struct waiting *w = r->backlog[c->purpose]; w; w = w->next)
@@ -639,8 +607,7 @@ static bool defer(struct rank *r, struct event *e)
 				return true;
 			}
 	}
-	if ((e->kind == EVENT_FRAME || e->kind == EVENT_DOWN || e->kind == EVENT_CONNECTED) &&
-	    !receptive(r)) {
+	if ((e->kind == EVENT_FRAME || e->kind == EVENT_DOWN || e->kind == EVENT_CONNECTED) && !receptive(r)) {
 		keep(&r->held_end, e);
 		return true;
 	}
@@ -724,8 +691,7 @@ static void begin(void)
 					  .net = &sim_net,
 					  .net_arg = r,
 					  .name = name_of};
-		int64_t late = sim.scenario == LATE && sim_below(10) == 0 ? sim_below(2000 * MS)
-									  : sim_below(20 * MS);
+		int64_t late = sim.scenario == LATE && sim_below(10) == 0 ? sim_below(2000 * MS) : sim_below(20 * MS);
 
 		snprintf(host, sizeof(host), "node%d", i / sim.per_node);
 		snprintf(node, sizeof(node), "%016x", i / sim.per_node);
@@ -860,10 +826,7 @@ static void start_fault(void)
 static void expect_heard(int rank, int of, int what)
 {
 	if (sim.rank[rank].heard[of] != what) {
-		fprintf(stderr, "%s of it: ",
-			sim.rank[rank].heard[of] == 1   ? "lost"
-			: sim.rank[rank].heard[of] == 2 ? "left"
-							: "nothing");
+		fprintf(stderr, "%s of it: ", sim.rank[rank].heard[of] == 1 ? "lost" : sim.rank[rank].heard[of] == 2 ? "left" : "nothing");
 		sim_fail("rank %d heard something else of rank %d", rank, of, "");
 	}
 }
@@ -871,9 +834,7 @@ static void expect_heard(int rank, int of, int what)
 /* Every rank that lives has heard of every rank that died, of nobody else, and in time. */
 static void check_heard(const uint8_t *ends, int first)
 {
-	int64_t limit = sim.ranks <= 64     ? 2000 * MS
-			: sim.ranks >= 4096 ? 5000 * MS
-					    : 2000 * MS + (int64_t)sim.ranks * MS;
+	int64_t limit = sim.ranks <= 64 ? 2000 * MS : sim.ranks >= 4096 ? 5000 * MS : 2000 * MS + (int64_t)sim.ranks * MS;
 	int64_t last = 0;
 
 	for (int i = 0; i < sim.ranks; i++) {
@@ -888,8 +849,7 @@ static void check_heard(const uint8_t *ends, int first)
 			sim_fail("rank %d names rank %d as the first that died", i, r->first_lost, "");
 	}
 	if (sim.died_at && last - sim.died_at > limit)
-		sim_fail("%d ms until the last of %d ranks had heard", (int)((last - sim.died_at) / MS),
-			 sim.ranks, "");
+		sim_fail("%d ms until the last of %d ranks had heard", (int)((last - sim.died_at) / MS), sim.ranks, "");
 	if (sim.shown)
 		printf("  %d ms until all had heard\n", (int)((last - sim.died_at) / MS));
 }
@@ -946,8 +906,7 @@ static void leave(uint8_t *ends)
 			post_kill(r, sim_below(within), ends);
 		} else if (!stays) {
 			ends[r] = 2;
-			sim_post((struct event){
-				.at = sim.now + sim_below(within), .kind = EVENT_LEAVE, .rank = r});
+			sim_post((struct event){.at = sim.now + sim_below(within), .kind = EVENT_LEAVE, .rank = r});
 		}
 	}
 	run_until(sim.now + 30000 * MS, NULL);
@@ -1001,9 +960,8 @@ static void simulate(void)
 		if (sim.shown)
 			printf("%s, %d ranks: started after %d ms, %llu frames, %llu bytes, %llu of them "
 			       "from rank 0\n",
-			       scenario_names[sim.scenario], sim.ranks, (int)(sim.now / MS),
-			       (unsigned long long)sim.frames, (unsigned long long)sim.bytes,
-			       (unsigned long long)sim.root_bytes);
+			       scenario_names[sim.scenario], sim.ranks, (int)(sim.now / MS), (unsigned long long)sim.frames,
+			       (unsigned long long)sim.bytes, (unsigned long long)sim.root_bytes);
 		if (sim.scenario == NORMAL || sim.scenario == LATE || sim.scenario == LEAVE_DIE)
 			leave(ends);
 		else if (sim.scenario == REPORTED)
@@ -1030,8 +988,7 @@ int main(int argc, char **argv)
 		} else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) {
 			seeds = atoi(argv[++i]);
 		} else if (strcmp(argv[i], "--scenario") == 0 && i + 1 < argc) {
-			for (only = 0, i++;
-			     only < SCENARIO_COUNT && strcmp(scenario_names[only], argv[i]) != 0;)
+			for (only = 0, i++; only < SCENARIO_COUNT && strcmp(scenario_names[only], argv[i]) != 0;)
 				only++;
 		} else {
 			sim.seed = strtoull(argv[i], NULL, 10);

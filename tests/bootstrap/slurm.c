@@ -43,8 +43,8 @@ static void run(struct session_rank *ranks, int size, int rounds, const char *ti
 	static const char *const names[] = {"SLURM_PROCID=0", "SLURM_PROCID=1", "SLURM_PROCID=2"};
 
 	for (int i = 0; i < size; i++) {
-		ranks[i] = (struct session_rank){.rank = -1, .fd = -1, .rounds = rounds, .settings = {timeout},
-						 .variables = {names[i], more ? more[i] : NULL}};
+		ranks[i] = (struct session_rank){
+			.rank = -1, .fd = -1, .rounds = rounds, .settings = {timeout}, .variables = {names[i], more ? more[i] : NULL}};
 		session_start(&ranks[i]);
 	}
 	for (int i = 0; i < size; i++)
@@ -135,7 +135,7 @@ static void test_no_name(void **state)
 static void test_wrong_users(void **state)
 {
 	static const char *const by_asker[] = {NULL, "FAKE_MUNGE_UID=4711"}, *const by_rank_0[] = {"FAKE_MUNGE_UID=4711", NULL},
-		*const for_other[] = {"FAKE_MUNGE_FOR=4711", NULL}, *const replayed[] = {"FAKE_MUNGE_TWICE=1", NULL};
+				 *const for_other[] = {"FAKE_MUNGE_FOR=4711", NULL}, *const replayed[] = {"FAKE_MUNGE_TWICE=1", NULL};
 	struct session_rank ranks[RANKS];
 
 	(void)state;
@@ -186,8 +186,12 @@ static void test_environment(void **state)
 static void test_hostlists(void **state)
 {
 	static const char *const good[][2] = {
-		{"n1", "n1"},		{"n[01-16,20],login", "n01"}, {"n[7]", "n7"}, {"rack[0-1]n[03-05]", "rack0n03"},
-		{"a-b.c,x[1-2]", "a-b.c"}, {"n[3,5]-ib", "n3-ib"},
+		{"n1", "n1"},
+		{"n[01-16,20],login", "n01"},
+		{"n[7]", "n7"},
+		{"rack[0-1]n[03-05]", "rack0n03"},
+		{"a-b.c,x[1-2]", "a-b.c"},
+		{"n[3,5]-ib", "n3-ib"},
 	};
 	static const char *const bad[] = {"", ",", "[", "n[", "n[]", "n[1", "n[x]", "n]", "n 1", "n[1x]", "n\x80"};
 	char out[16];
@@ -233,8 +237,8 @@ static struct card_service *serve(struct card *card, struct address_list *where)
 /* Sends these bytes; whether an answer came before the end of the connection. */
 static bool answered(const struct address_list *where, const void *bytes, size_t len)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				 .sin_port = htons((uint16_t)address_port(&where->at[0]))};
+	struct sockaddr_in in = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)address_port(&where->at[0]))};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char byte;
 	ssize_t n;
@@ -332,8 +336,8 @@ static void test_flood(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hostlists),  cmocka_unit_test(test_service),     cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_meet),	   cmocka_unit_test(test_port_taken),  cmocka_unit_test(test_no_name),
+		cmocka_unit_test(test_hostlists),   cmocka_unit_test(test_service),     cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_meet),        cmocka_unit_test(test_port_taken),  cmocka_unit_test(test_no_name),
 		cmocka_unit_test(test_wrong_users), cmocka_unit_test(test_environment),
 	};
 

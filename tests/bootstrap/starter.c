@@ -61,11 +61,10 @@ static size_t make_answer(const struct starter *s, uint8_t *out)
 {
 	size_t len = 2;
 
-	len += (size_t)sprintf((char *)out + len,
-			       s->manner == NONSENSE ? "#Peer Inform" : "#Peer Information");
+	len += (size_t)sprintf((char *)out + len, s->manner == NONSENSE ? "#Peer Inform" : "#Peer Information");
 	for (int i = 0; i < s->count; i++)
-		len += (size_t)sprintf((char *)out + len, ";127.0.0.1@%d@%d@%d@%d", s->reports[i][1],
-				       s->reports[i][0], s->reports[i][2], 24500 + i);
+		len += (size_t)sprintf((char *)out + len, ";127.0.0.1@%d@%d@%d@%d", s->reports[i][1], s->reports[i][0], s->reports[i][2],
+				       24500 + i);
 	while (s->manner == LONG_ANSWER && len < 60000)
 		out[len++] = ';';
 	out[0] = (uint8_t)((len - 2) >> 8);
@@ -121,8 +120,7 @@ static void starter_open(struct starter *s, enum manner manner, int count, int r
 	setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	assert_int_equal(bind(s->listen_fd, (struct sockaddr *)&in, sizeof(in)), 0);
 	assert_int_equal(listen(s->listen_fd, 64), 0);
-	snprintf(s->conf, sizeof(s->conf),
-		 "#Number of Processes;%d;#Protocol Switch Limit;4096;#Server Name;localhost;#Server Port;%d",
+	snprintf(s->conf, sizeof(s->conf), "#Number of Processes;%d;#Protocol Switch Limit;4096;#Server Name;localhost;#Server Port;%d",
 		 count, s->port);
 	assert_int_equal(pthread_create(&s->thread, NULL, starter_thread, s), 0);
 }
@@ -204,8 +202,7 @@ static void test_no_starter(void **state)
 	struct member members[PARTY_MAX];
 
 	(void)state;
-	snprintf(s.conf, sizeof(s.conf), "#Number of Processes;2;#Server Name;localhost;#Server Port;%d",
-		 party_port());
+	snprintf(s.conf, sizeof(s.conf), "#Number of Processes;2;#Server Name;localhost;#Server Port;%d", party_port());
 	run(&s, members, "start_timeout_ms=300");
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(members[i].result, -EHOSTUNREACH);

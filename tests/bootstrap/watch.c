@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* After the start: farewells, deaths, reports, and a peer that does not read. */
-#include "party.h"
 #include "child.h"
+#include "party.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -68,8 +68,8 @@ static int expect_heard(const struct ears *ears, int rank, int lost, int left)
 {
 	if (ears->lost[rank] == lost && ears->left[rank] == left)
 		return 0;
-	return error_set(-EBADMSG, "of rank %d: lost %d times (%s), left %d times", rank, ears->lost[rank],
-			 ears->why[rank], ears->left[rank]);
+	return error_set(-EBADMSG, "of rank %d: lost %d times (%s), left %d times", rank, ears->lost[rank], ears->why[rank],
+			 ears->left[rank]);
 }
 
 /* arg: int, the rank that goes first. */
@@ -157,10 +157,8 @@ static int act_reported(struct member *m)
 	if (m->rank != 2 && m->rank != 1 && !err)
 		err = listen_for(m, &ears, 2);
 	if (m->rank != 2 && !err)
-		err = m->rank == 1 ? expect_heard(&ears, 2, 0, 0)
-				   : expect_heard(&ears, 2, !report->leaves, report->leaves);
-	if (m->rank == 3 && !err && !report->leaves &&
-	    !strstr(ears.why[2], "its process has ended (seen by rank 1)"))
+		err = m->rank == 1 ? expect_heard(&ears, 2, 0, 0) : expect_heard(&ears, 2, !report->leaves, report->leaves);
+	if (m->rank == 3 && !err && !report->leaves && !strstr(ears.why[2], "its process has ended (seen by rank 1)"))
 		err = error_set(-EBADMSG, "why: %s", ears.why[2]);
 	/* A rank that was given up learns it, if it still lives. */
 	if (m->rank == 2 && !err && !report->leaves)
@@ -253,8 +251,7 @@ static const char *const *pair_peers(int rank, int count, int port)
 	static const char *peers[PARTY_MAX][PARTY_MAX];
 
 	for (int i = 0; i < count; i++) {
-		snprintf(text[rank][i], sizeof(text[rank][i]), "127.0.0.%d:%d", i == 0 ? 1 + rank / 2 : 99,
-			 port);
+		snprintf(text[rank][i], sizeof(text[rank][i]), "127.0.0.%d:%d", i == 0 ? 1 + rank / 2 : 99, port);
 		peers[rank][i] = text[rank][i];
 	}
 	return peers[rank];
@@ -343,11 +340,8 @@ static void test_leaders_leave(void **state)
 
 		memset(members, 0, sizeof(members));
 		for (int i = 0; i < 8; i++)
-			members[i] = (struct member){.rank = i,
-						     .peers = pair_peers(i, 8, port),
-						     .size = 8,
-						     .act = act_leave_in_turn,
-						     .arg = order[run]};
+			members[i] = (struct member){
+				.rank = i, .peers = pair_peers(i, 8, port), .size = 8, .act = act_leave_in_turn, .arg = order[run]};
 		party_run(members, 8);
 		for (int i = 0; i < 8; i++)
 			if (members[i].result)
@@ -433,8 +427,7 @@ static void test_shared_frame(void **state)
 {
 	enum { PAIRS = 3, BYTES = 250000 };
 	struct conn c[PAIRS], other[PAIRS];
-	struct frame *f = frame_new(MESSAGE_GATHERED, NULL, BYTES),
-		     *left = frame_new(MESSAGE_LEFT, "\0\0\0\1", 4);
+	struct frame *f = frame_new(MESSAGE_GATHERED, NULL, BYTES), *left = frame_new(MESSAGE_LEFT, "\0\0\0\1", 4);
 
 	(void)state;
 	for (size_t i = 0; i < BYTES; i++)
@@ -471,15 +464,9 @@ static void test_shared_frame(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_killed_among_leaders),
-		cmocka_unit_test(test_leaders_leave),
-		cmocka_unit_test(test_farewell),
-		cmocka_unit_test(test_everybody_leaves),
-		cmocka_unit_test(test_reported),
-		cmocka_unit_test(test_root_reports),
-		cmocka_unit_test(test_close_without_leave),
-		cmocka_unit_test(test_stuck),
+		cmocka_unit_test(test_killed),       cmocka_unit_test(test_killed_among_leaders), cmocka_unit_test(test_leaders_leave),
+		cmocka_unit_test(test_farewell),     cmocka_unit_test(test_everybody_leaves),     cmocka_unit_test(test_reported),
+		cmocka_unit_test(test_root_reports), cmocka_unit_test(test_close_without_leave),  cmocka_unit_test(test_stuck),
 		cmocka_unit_test(test_shared_frame),
 	};
 

@@ -19,8 +19,8 @@ public final class Report {
 		}
 		boolean reads = rank == 0 && System.getenv("CLUSTER_NO_INPUT") == null;
 		int input = !reads ? 0 : System.in.readAllBytes().length;
-		StringBuilder line = new StringBuilder("rank " + rank + " of " + size + " on " + InetAddress.getLocalHost().getHostName()
-				+ ": env " + System.getenv().getOrDefault("CLUSTER_WORD", "none") + ", input " + input + ", words");
+		StringBuilder line = new StringBuilder("rank " + rank + " of " + size + " on " + InetAddress.getLocalHost().getHostName() + ": env "
+				+ System.getenv().getOrDefault("CLUSTER_WORD", "none") + ", input " + input + ", words");
 		for (String word : words) {
 			line.append(" [").append(word).append(']');
 		}

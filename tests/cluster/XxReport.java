@@ -22,8 +22,7 @@ public final class XxReport {
 		}
 		boolean reads = rank == 0 && System.getenv("CLUSTER_NO_INPUT") == null;
 		int input = !reads ? 0 : System.in.readAllBytes().length;
-		StringBuilder line = new StringBuilder("rank " + rank + " of " + all.length + " on "
-				+ InetAddress.getLocalHost().getHostName() + ": env "
+		StringBuilder line = new StringBuilder("rank " + rank + " of " + all.length + " on " + InetAddress.getLocalHost().getHostName() + ": env "
 				+ System.getenv().getOrDefault("CLUSTER_WORD", "none") + ", input " + input + ", words");
 		for (String word : words) {
 			line.append(" [").append(word).append(']');

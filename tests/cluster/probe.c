@@ -44,8 +44,7 @@ static int ring(struct ibvx *ep)
 	struct ibvx_rbuf in = {.base = &got, .capacity_bytes = sizeof(got)};
 	ibvx_req req;
 
-	if (ibvx_irecv(ep, &in, left, 7, 0, &req) < 0 || ibvx_send(ep, &out, (rank + 1) % size, 7, 0) < 0 ||
-	    ibvx_wait(ep, &req, NULL) < 0)
+	if (ibvx_irecv(ep, &in, left, 7, 0, &req) < 0 || ibvx_send(ep, &out, (rank + 1) % size, 7, 0) < 0 || ibvx_wait(ep, &req, NULL) < 0)
 		return failed("ring");
 	if (got != left) {
 		fprintf(stderr, "cluster-probe: rank %d got %d from its left neighbour %d\n", rank, got, left);
@@ -125,8 +124,8 @@ static void report(struct ibvx *ep, char **words)
 	gethostname(host, sizeof(host) - 1);
 	while (ibvx_rank(ep) == 0 && !getenv("CLUSTER_NO_INPUT") && getchar() != EOF) /* some engines leave the others' open for ever */
 		input++;
-	used = (size_t)snprintf(line, sizeof(line), "rank %d of %d on %s: env %s, input %zu, words", ibvx_rank(ep), ibvx_size(ep),
-				host, word ? word : "none", input);
+	used = (size_t)snprintf(line, sizeof(line), "rank %d of %d on %s: env %s, input %zu, words", ibvx_rank(ep), ibvx_size(ep), host,
+				word ? word : "none", input);
 	for (; *words && used < sizeof(line); words++)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " [%s]", *words);
 	puts(line); /* one write: engines mix the lines of ranks, not what is in them */

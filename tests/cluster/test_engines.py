@@ -51,7 +51,6 @@ class Programs(Case):
     def test_xxdev(self):
         self.check(self.engine.xxdev(NP, "XxReport", *ARGUMENTS))
 
-
     def test_init_again(self):
         out, _ = self.succeed(*self.engine.words(NP, programs.c("again")))
         self.assertEqual(sorted(out.splitlines()), ["rank %d of %d again" % (r, NP) for r in range(NP)])

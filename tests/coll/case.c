@@ -12,8 +12,8 @@
 #define BLOCK 3
 #define STRIDE 5
 
-static const char *const kind_names[] = { "barrier", "bcast",     "gather",         "scatter", "allgather", "alltoall",
-					  "reduce",  "allreduce", "reduce_scatter", "scan",    "exscan" };
+static const char *const kind_names[] = {"barrier", "bcast",     "gather",         "scatter", "allgather", "alltoall",
+					 "reduce",  "allreduce", "reduce_scatter", "scan",    "exscan"};
 
 static bool reduces(const struct coll_case *c)
 {

@@ -14,15 +14,15 @@ struct coll_case {
 	struct ibvx_user_op user;
 	int p, r;
 	uint64_t seed;
-	size_t largest;   /* bytes of a part, or elements */
-	bool uneven;      /* v form */
+	size_t largest; /* bytes of a part, or elements */
+	bool uneven;    /* v form */
 	bool in_place;
 	struct ibvx_layout *layout;
 	unsigned char *in, *out;
 	size_t in_bytes, out_bytes;
 	size_t *sizes[2];
 	ptrdiff_t *offsets[2];
-	char text[160];   /* what it is */
+	char text[160]; /* what it is */
 };
 
 /* kind < 0: any.  largest: about the largest part in bytes.  Member r of p. */

@@ -38,7 +38,7 @@ static void play_start(struct rank ranks[], struct world *w, int (*play)(struct 
 {
 	fabric_clock_start(w->fabric, 50);
 	for (int i = 0; i < w->size; i++) {
-		ranks[i] = (struct rank){ .w = w, .rank = i, .play = play, .arg = arg };
+		ranks[i] = (struct rank){.w = w, .rank = i, .play = play, .arg = arg};
 		assert_int_equal(ibvx_comm_world(&ranks[i].world, w->ep[i], WORLD_CONTEXT), 0);
 		assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
 	}
@@ -65,8 +65,8 @@ static void play_all(struct world *w, int (*play)(struct rank *r), void *arg)
 
 static struct ibvx_coll sum_of(const void *source, void *target, size_t count)
 {
-	return (struct ibvx_coll){ .kind = IBVX_ALLREDUCE, .source = source, .target = target, .count = count,
-				   .type = IBVX_INT64, .op = IBVX_SUM };
+	return (struct ibvx_coll){
+		.kind = IBVX_ALLREDUCE, .source = source, .target = target, .count = count, .type = IBVX_INT64, .op = IBVX_SUM};
 }
 
 static void refused(struct ibvx_comm *comm, struct ibvx_coll coll, const char *names)
@@ -83,9 +83,9 @@ static void refused(struct ibvx_comm *comm, struct ibvx_coll coll, const char *n
 
 static void bad_arguments(void **state)
 {
-	const size_t sizes[2] = { 1, 1 };
-	const size_t huge[2] = { 1, (size_t)-4 };
-	const struct ibvx_user_op nothing = { 0 };
+	const size_t sizes[2] = {1, 1};
+	const size_t huge[2] = {1, (size_t)-4};
+	const struct ibvx_user_op nothing = {0};
 	int64_t a = 1, b = 0;
 	struct ibvx_comm *comm, *bad;
 	struct world w;
@@ -96,25 +96,24 @@ static void bad_arguments(void **state)
 	assert_null(bad);
 	assert_int_equal(ibvx_comm_world(&comm, w.ep[0], WORLD_CONTEXT), 0);
 	refused(NULL, sum_of(&a, &b, 1), "freed");
-	refused(comm, (struct ibvx_coll){ .kind = (enum ibvx_coll_kind)77 }, "77");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_BCAST, .root = 2 }, "root 2");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_REDUCE, .root = -1 }, "root -1");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_BCAST, .in = { .bytes = 5 } }, "NULL");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_BCAST, .in = { .base = &a, .bytes = (size_t)-5 } }, "negative");
+	refused(comm, (struct ibvx_coll){.kind = (enum ibvx_coll_kind)77}, "77");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_BCAST, .root = 2}, "root 2");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_REDUCE, .root = -1}, "root -1");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_BCAST, .in = {.bytes = 5}}, "NULL");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_BCAST, .in = {.base = &a, .bytes = (size_t)-5}}, "negative");
 	refused(comm, sum_of(NULL, &b, 1), "source");
 	refused(comm, sum_of(&a, NULL, 1), "target");
 	refused(comm, sum_of(&a, &b, (size_t)-1), "negative");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_REDUCE_SCATTER, .source = &a, .target = &b, .counts = huge }, "member 1");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_GATHER, .uneven = 1, .out = { .base = &b, .sizes = sizes } }, "offsets");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_GATHER, .out = { .base = &b, .sizes = sizes } }, "uneven");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_SCAN, .source = &a, .target = &b, .op = IBVX_USER }, "function");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_SCAN, .source = &a, .target = &b, .op = IBVX_USER, .user = &nothing },
-		"function");
-	refused(comm, (struct ibvx_coll){ .kind = IBVX_SCAN, .op = IBVX_BAND, .type = IBVX_DOUBLE }, "double");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_REDUCE_SCATTER, .source = &a, .target = &b, .counts = huge}, "member 1");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_GATHER, .uneven = 1, .out = {.base = &b, .sizes = sizes}}, "offsets");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_GATHER, .out = {.base = &b, .sizes = sizes}}, "uneven");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_SCAN, .source = &a, .target = &b, .op = IBVX_USER}, "function");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_SCAN, .source = &a, .target = &b, .op = IBVX_USER, .user = &nothing}, "function");
+	refused(comm, (struct ibvx_coll){.kind = IBVX_SCAN, .op = IBVX_BAND, .type = IBVX_DOUBLE}, "double");
 	assert_int_equal(ibvx_comm_peer(comm, 2), -EINVAL);
-	assert_int_equal(ibvx_comm_create(comm, 2, (int[]){ 0, 0 }, &bad), -EINVAL);
-	assert_int_equal(ibvx_comm_create(comm, 1, (int[]){ 5 }, &bad), -EINVAL);
-	assert_int_equal(ibvx_comm_create(comm, 3, (int[]){ 0, 1, 2 }, &bad), -EINVAL);
+	assert_int_equal(ibvx_comm_create(comm, 2, (int[]){0, 0}, &bad), -EINVAL);
+	assert_int_equal(ibvx_comm_create(comm, 1, (int[]){5}, &bad), -EINVAL);
+	assert_int_equal(ibvx_comm_create(comm, 3, (int[]){0, 1, 2}, &bad), -EINVAL);
 	ibvx_comm_free(comm);
 	ibvx_comm_free(NULL);
 	end(&w);
@@ -151,7 +150,7 @@ static int play_handles(struct rank *r)
 		return 8;
 	while (late != r->w->size)
 		ibvx_iprobe(r->w->ep[r->rank], r->rank, 1, 1, NULL);
-	return ibvx_coll_run(r->world, &(struct ibvx_coll){ .kind = IBVX_BARRIER }); /* until the others have it, too */
+	return ibvx_coll_run(r->world, &(struct ibvx_coll){.kind = IBVX_BARRIER}); /* until the others have it, too */
 }
 
 static void handles(void **state)
@@ -169,7 +168,7 @@ static void handles(void **state)
 /* Member 1 sends fewer bytes than the others expect: they learn of it, and the communicator can still be used. */
 static int play_mismatch(struct rank *r)
 {
-	int64_t values[4] = { 0 }, sums[4];
+	int64_t values[4] = {0}, sums[4];
 	struct ibvx_coll sum = sum_of(values, sums, r->rank == 1 ? 3 : 4), again = sum_of(values, sums, 2);
 	int rc = ibvx_coll_run(r->world, &sum);
 
@@ -201,7 +200,7 @@ static int apply_never(void *arg, const void *in, void *inout, size_t count)
 
 static int play_failing_op(struct rank *r)
 {
-	const struct ibvx_user_op user = { .apply = apply_never, .element_bytes = 8, .commutative = 1 };
+	const struct ibvx_user_op user = {.apply = apply_never, .element_bytes = 8, .commutative = 1};
 	int64_t a = 1, b;
 	struct ibvx_coll sum = sum_of(&a, &b, 1);
 
@@ -226,9 +225,10 @@ static int play_bits(struct rank *r)
 	enum { COUNT = 301 };
 	double mine[COUNT], sum[COUNT], all[8 * COUNT];
 	struct rng rng = rng_seed(*(uint64_t *)r->arg, (uint64_t)r->rank);
-	struct ibvx_coll reduce = { .kind = IBVX_ALLREDUCE, .source = mine, .target = sum, .count = COUNT, .type = IBVX_DOUBLE };
-	struct ibvx_coll gather = { .kind = IBVX_ALLGATHER, .in = { .base = sum, .bytes = sizeof(sum) },
-				    .out = { .base = all, .bytes = sizeof(sum), .stride_bytes = sizeof(sum) } };
+	struct ibvx_coll reduce = {.kind = IBVX_ALLREDUCE, .source = mine, .target = sum, .count = COUNT, .type = IBVX_DOUBLE};
+	struct ibvx_coll gather = {.kind = IBVX_ALLGATHER,
+				   .in = {.base = sum, .bytes = sizeof(sum)},
+				   .out = {.base = all, .bytes = sizeof(sum), .stride_bytes = sizeof(sum)}};
 	int rc;
 
 	for (int i = 0; i < COUNT; i++)
@@ -242,7 +242,7 @@ static int play_bits(struct rank *r)
 
 static void same_bits(void **state)
 {
-	static const char *const algorithms[] = { "coll_allreduce=doubling", "coll_allreduce=rabenseifner", "coll_allreduce=ring" };
+	static const char *const algorithms[] = {"coll_allreduce=doubling", "coll_allreduce=rabenseifner", "coll_allreduce=ring"};
 
 	(void)state;
 	for (int size = 2; size <= 8; size++)
@@ -265,7 +265,7 @@ static int play_until_death(struct rank *r)
 {
 	const struct death *death = r->arg;
 	enum { COUNT = 3000 };
-	static const enum ibvx_coll_kind kinds[] = { IBVX_BARRIER, IBVX_ALLREDUCE, IBVX_ALLGATHER, IBVX_ALLTOALL };
+	static const enum ibvx_coll_kind kinds[] = {IBVX_BARRIER, IBVX_ALLREDUCE, IBVX_ALLGATHER, IBVX_ALLTOALL};
 	int64_t *memory = calloc(2 * 8 * COUNT, sizeof(*memory));
 	int rc = 0;
 
@@ -274,8 +274,8 @@ static int play_until_death(struct rank *r)
 		size_t bytes = coll.count * sizeof(*memory);
 
 		coll.kind = kinds[i % 4];
-		coll.in = (struct ibvx_parts){ .base = memory, .bytes = bytes, .stride_bytes = (ptrdiff_t)bytes };
-		coll.out = (struct ibvx_parts){ .base = memory + 8 * COUNT, .bytes = bytes, .stride_bytes = (ptrdiff_t)bytes };
+		coll.in = (struct ibvx_parts){.base = memory, .bytes = bytes, .stride_bytes = (ptrdiff_t)bytes};
+		coll.out = (struct ibvx_parts){.base = memory + 8 * COUNT, .bytes = bytes, .stride_bytes = (ptrdiff_t)bytes};
 		if (r->rank == death->victim && i == death->operations)
 			break;
 		rc = ibvx_coll_run(r->world, &coll);
@@ -290,7 +290,7 @@ static void death_of_a_member(void **state)
 	for (uint64_t seed = 1; seed <= 12; seed++) {
 		struct rank ranks[WORLD_RANKS_MAX];
 		int size = 2 + (int)(seed % 6), victim = (int)(seed * 7) % size;
-		struct death death = { victim, (unsigned)seed * 3 };
+		struct death death = {victim, (unsigned)seed * 3};
 		struct world w;
 
 		begin(&w, ugly(size, seed), "psl=4000", seed % 2 ? "progress_thread=1" : "progress_thread=0",
@@ -315,10 +315,10 @@ static void death_of_a_member(void **state)
 static int play_receive_meanwhile(struct rank *r)
 {
 	int64_t value = r->rank == 0 ? 42 : 0;
-	struct ibvx_coll bcast = { .kind = IBVX_BCAST, .in = { .base = &value, .bytes = sizeof(value) } };
+	struct ibvx_coll bcast = {.kind = IBVX_BCAST, .in = {.base = &value, .bytes = sizeof(value)}};
 	struct ibvx *ep = r->w->ep[r->rank];
-	struct ibvx_sbuf nothing = { 0 };
-	struct ibvx_rbuf none = { 0 };
+	struct ibvx_sbuf nothing = {0};
+	struct ibvx_rbuf none = {0};
 	ibvx_coll_req req;
 	int last = r->w->size - 1, rc = 0;
 
@@ -376,7 +376,7 @@ static void *maker_main(void *arg)
 
 static int play_makers(struct rank *r)
 {
-	struct maker makers[MAKERS] = { 0 };
+	struct maker makers[MAKERS] = {0};
 	int rc = 0;
 
 	for (int i = 0; i < MAKERS && !rc; i++)
@@ -410,8 +410,9 @@ static int play_join(struct rank *r)
 	struct ibvx_comm *half, *both;
 	int odd = r->rank % 2, remote = 0, evens = (r->w->size + 1) / 2, odds = r->w->size / 2, rc, expected;
 	int64_t mine = r->rank, all[8];
-	struct ibvx_coll gather = { .kind = IBVX_ALLGATHER, .in = { .base = &mine, .bytes = sizeof(mine) },
-				    .out = { .base = all, .bytes = sizeof(mine), .stride_bytes = sizeof(mine) } };
+	struct ibvx_coll gather = {.kind = IBVX_ALLGATHER,
+				   .in = {.base = &mine, .bytes = sizeof(mine)},
+				   .out = {.base = all, .bytes = sizeof(mine), .stride_bytes = sizeof(mine)}};
 
 	rc = ibvx_comm_split(r->world, odd, 0, &half);
 	if (rc)
@@ -497,11 +498,16 @@ static void close_while_under_way(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(bad_arguments),	 cmocka_unit_test(handles),
-	cmocka_unit_test(mismatched_counts),	 cmocka_unit_test(failing_operation),
-	cmocka_unit_test(same_bits),		 cmocka_unit_test(death_of_a_member),
-	cmocka_unit_test(progress_in_a_receive), cmocka_unit_test(communicators_at_once),
-	cmocka_unit_test(joined_groups),	 cmocka_unit_test(ids_run_out),
+	cmocka_unit_test(bad_arguments),
+	cmocka_unit_test(handles),
+	cmocka_unit_test(mismatched_counts),
+	cmocka_unit_test(failing_operation),
+	cmocka_unit_test(same_bits),
+	cmocka_unit_test(death_of_a_member),
+	cmocka_unit_test(progress_in_a_receive),
+	cmocka_unit_test(communicators_at_once),
+	cmocka_unit_test(joined_groups),
+	cmocka_unit_test(ids_run_out),
 	cmocka_unit_test(close_while_under_way),
 };
 

@@ -22,16 +22,21 @@
 static int operations(struct ibvx **ep, int rank, void *arg)
 {
 	static char in[MEMBERS * PART], out[MEMBERS * PART];
-	static const enum ibvx_coll_kind kinds[] = { IBVX_ALLTOALL, IBVX_ALLREDUCE, IBVX_BARRIER, IBVX_ALLGATHER, IBVX_REDUCE_SCATTER };
+	static const enum ibvx_coll_kind kinds[] = {IBVX_ALLTOALL, IBVX_ALLREDUCE, IBVX_BARRIER, IBVX_ALLGATHER, IBVX_REDUCE_SCATTER};
 	struct ibvx_comm *world;
 	int rc = ibvx_comm_world(&world, *ep, 0);
 
 	(void)arg;
 	for (unsigned i = 0; rc == 0; i++) {
 		size_t bytes = i / 5 % 2 ? 16 : PART;
-		struct ibvx_parts parts = { .base = in, .bytes = bytes, .stride_bytes = (ptrdiff_t)bytes };
-		struct ibvx_coll coll = { .kind = kinds[i % 5], .in = parts, .out = parts, .source = in, .target = out,
-					  .count = bytes / 8, .type = IBVX_INT64 };
+		struct ibvx_parts parts = {.base = in, .bytes = bytes, .stride_bytes = (ptrdiff_t)bytes};
+		struct ibvx_coll coll = {.kind = kinds[i % 5],
+					 .in = parts,
+					 .out = parts,
+					 .source = in,
+					 .target = out,
+					 .count = bytes / 8,
+					 .type = IBVX_INT64};
 
 		coll.out.base = out;
 		rc = ibvx_coll_run(world, &coll);
@@ -49,7 +54,7 @@ static int operations(struct ibvx **ep, int rank, void *arg)
 int main(void)
 {
 	for (uint64_t round = 1; round <= ROUNDS; round++) {
-		const char *settings[] = { round % 3 ? "fault_scope=peer" : "fault_scope=job", NULL };
+		const char *settings[] = {round % 3 ? "fault_scope=peer" : "fault_scope=job", NULL};
 		struct rng rng = rng_seed(round, 3);
 		int victim = (int)rng_below(&rng, MEMBERS), failed;
 		struct job job;
@@ -60,7 +65,8 @@ int main(void)
 		kill(job.pid[victim], SIGKILL);
 		failed = job_wait(&job, LIMIT_S);
 		if (failed != 1 || !WIFSIGNALED(job.status[victim])) {
-			fprintf(stderr, "round %llu: %d ranks failed, the one that was killed included\n", (unsigned long long)round, failed);
+			fprintf(stderr, "round %llu: %d ranks failed, the one that was killed included\n", (unsigned long long)round,
+				failed);
 			return 1;
 		}
 	}

@@ -76,8 +76,8 @@ static void avx512(void **state)
 /* Of a NaN and a number the number, on either side. */
 static void nan_and_a_number(void **state)
 {
-	double nan = __builtin_nan(""), in[2] = { nan, 3 }, inout[2] = { 3, nan };
-	float narrow_in[2] = { __builtin_nanf(""), 3 }, narrow[2] = { 3, __builtin_nanf("") };
+	double nan = __builtin_nan(""), in[2] = {nan, 3}, inout[2] = {3, nan};
+	float narrow_in[2] = {__builtin_nanf(""), 3}, narrow[2] = {3, __builtin_nanf("")};
 
 	(void)state;
 	for (int op = IBVX_MIN; op <= IBVX_MAX; op++) {

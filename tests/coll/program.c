@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "program.h"
 
-#include <stdio.h>
 #include <sched.h>
+#include <stdio.h>
 
 #include "case.h"
 
@@ -119,8 +119,7 @@ static int derive(struct ibvx_comm *comm, struct rng *rng, struct ibvx_comm **ou
 	int ranks[64];
 
 	switch (rng_below(rng, 3)) {
-	case 0:
-		return ibvx_comm_dup(comm, out);
+	case 0: return ibvx_comm_dup(comm, out);
 	case 1: /* two halves and perhaps some without, in reverse order */
 		return ibvx_comm_split(comm, (ibvx_comm_rank(comm) + shift) % 3 ? (ibvx_comm_rank(comm) + shift) % 2 : IBVX_UNDEFINED,
 				       -ibvx_comm_rank(comm), out);

@@ -39,9 +39,9 @@ static int run_seed(uint64_t seed, int operations, int kind)
 {
 	struct rng rng = rng_seed(seed, 77);
 	char chosen[ALGORITHM_SETTINGS][64];
-	const char *settings[4 + ALGORITHM_SETTINGS + 1] = { "spin_us=0", "yield_us=0", "psl=4000",
-							     rng_percent(&rng, 50) ? "progress_thread=1" : "progress_thread=0" };
-	struct world_config cfg = { .net = { .size = (int)rng_range(&rng, 1, WORLD_RANKS_MAX) }, .settings = settings };
+	const char *settings[4 + ALGORITHM_SETTINGS + 1] = {"spin_us=0", "yield_us=0", "psl=4000",
+							    rng_percent(&rng, 50) ? "progress_thread=1" : "progress_thread=0"};
+	struct world_config cfg = {.net = {.size = (int)rng_range(&rng, 1, WORLD_RANKS_MAX)}, .settings = settings};
 	struct rank ranks[WORLD_RANKS_MAX];
 	struct world w;
 
@@ -51,7 +51,7 @@ static int run_seed(uint64_t seed, int operations, int kind)
 		return -1;
 	fabric_clock_start(w.fabric, 50);
 	for (int r = 0; r < w.size; r++) {
-		ranks[r] = (struct rank){ .program = { seed, operations, LARGEST, kind }, .ep = w.ep[r] };
+		ranks[r] = (struct rank){.program = {seed, operations, LARGEST, kind}, .ep = w.ep[r]};
 		pthread_create(&ranks[r].thread, NULL, rank_main, &ranks[r]);
 	}
 	for (int r = 0; r < w.size; r++)
@@ -61,8 +61,8 @@ static int run_seed(uint64_t seed, int operations, int kind)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "seeds", 1, NULL, 'n' }, { "seed", 1, NULL, 's' },
-						 { "operations", 1, NULL, 'o' }, { "kind", 1, NULL, 'k' }, { 0 } };
+	static const struct option options[] = {
+		{"seeds", 1, NULL, 'n'}, {"seed", 1, NULL, 's'}, {"operations", 1, NULL, 'o'}, {"kind", 1, NULL, 'k'}, {0}};
 	uint64_t first = 1, count = 20;
 	int operations = 40, kind = -1, option;
 

@@ -20,13 +20,13 @@ static int rank_main(struct ibvx **ep, int rank, void *arg)
 
 int main(int argc, char **argv)
 {
-	static const int sizes[] = { 1, 2, 3, 4, 5, 8 };
+	static const int sizes[] = {1, 2, 3, 4, 5, 8};
 	uint64_t seeds = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 			struct rng rng = rng_seed(seed, (uint64_t)i);
-			struct program p = { seed, 30, LARGEST, -1 };
+			struct program p = {seed, 30, LARGEST, -1};
 			char chosen[ALGORITHM_SETTINGS][64];
 			const char *settings[ALGORITHM_SETTINGS + 1];
 			struct job job;

@@ -16,11 +16,11 @@ static int compose(void *arg, const void *in, void *inout, size_t count)
 
 	(void)arg;
 	for (size_t i = 0; i < count; i++)
-		right[i] = (struct affine){ left[i].a * right[i].a, left[i].a * right[i].b + left[i].b };
+		right[i] = (struct affine){left[i].a * right[i].a, left[i].a * right[i].b + left[i].b};
 	return 0;
 }
 
-const struct ibvx_user_op reference_user = { .apply = compose, .element_bytes = sizeof(struct affine) };
+const struct ibvx_user_op reference_user = {.apply = compose, .element_bytes = sizeof(struct affine)};
 
 static bool is_floating(enum ibvx_type type)
 {
@@ -43,7 +43,7 @@ static bool is_pair(enum ibvx_op op)
 
 size_t reference_bytes(enum ibvx_op op, enum ibvx_type type)
 {
-	static const size_t bytes[IBVX_TYPE_COUNT] = { 1, 2, 2, 4, 8, 4, 8, 1 };
+	static const size_t bytes[IBVX_TYPE_COUNT] = {1, 2, 2, 4, 8, 4, 8, 1};
 
 	return op == IBVX_USER ? sizeof(struct affine) : bytes[type] * (is_pair(op) ? 2 : 1);
 }
@@ -52,31 +52,15 @@ size_t reference_bytes(enum ibvx_op op, enum ibvx_type type)
 static void get(enum ibvx_type type, const void *at, size_t i, int64_t *whole, double *real)
 {
 	switch (type) {
-	case IBVX_INT8:
-		*whole = ((const int8_t *)at)[i];
-		break;
-	case IBVX_UINT16:
-		*whole = ((const uint16_t *)at)[i];
-		break;
-	case IBVX_INT16:
-		*whole = ((const int16_t *)at)[i];
-		break;
-	case IBVX_INT32:
-		*whole = ((const int32_t *)at)[i];
-		break;
-	case IBVX_INT64:
-		*whole = ((const int64_t *)at)[i];
-		break;
-	case IBVX_FLOAT:
-		*real = (double)((const float *)at)[i];
-		break;
-	case IBVX_DOUBLE:
-		*real = ((const double *)at)[i];
-		break;
+	case IBVX_INT8: *whole = ((const int8_t *)at)[i]; break;
+	case IBVX_UINT16: *whole = ((const uint16_t *)at)[i]; break;
+	case IBVX_INT16: *whole = ((const int16_t *)at)[i]; break;
+	case IBVX_INT32: *whole = ((const int32_t *)at)[i]; break;
+	case IBVX_INT64: *whole = ((const int64_t *)at)[i]; break;
+	case IBVX_FLOAT: *real = (double)((const float *)at)[i]; break;
+	case IBVX_DOUBLE: *real = ((const double *)at)[i]; break;
 	case IBVX_BOOLEAN:
-	case IBVX_TYPE_COUNT:
-		*whole = ((const uint8_t *)at)[i];
-		break;
+	case IBVX_TYPE_COUNT: *whole = ((const uint8_t *)at)[i]; break;
 	}
 }
 
@@ -98,7 +82,7 @@ void reference_value(enum ibvx_op op, enum ibvx_type type, uint64_t seed, int me
 	uint64_t random = rng_mix(seed + (uint64_t)member * 1000003u + k * 7919u);
 
 	if (op == IBVX_USER) {
-		memcpy(out, &(struct affine){ random | 1, rng_mix(random) }, sizeof(struct affine));
+		memcpy(out, &(struct affine){random | 1, rng_mix(random)}, sizeof(struct affine));
 		return;
 	}
 	for (size_t i = 0; i < (is_pair(op) ? 2u : 1u); i++, random >>= 8) {
@@ -145,8 +129,8 @@ static double real_apply(enum ibvx_op op, double a, double b)
 
 static void pair_apply(enum ibvx_op op, enum ibvx_type type, const void *a, const void *b, void *out)
 {
-	int64_t whole[4] = { 0 };
-	double real[4] = { 0 };
+	int64_t whole[4] = {0};
+	double real[4] = {0};
 	bool take_b, equal;
 
 	for (size_t i = 0; i < 2; i++) {

@@ -47,8 +47,7 @@ static int fuzz_card(struct fuzz_rng *rng, char *text)
 	if (strlen(card.secret) != CARD_SECRET_CHARS || card.addresses.count < 1 || address_port(&card.addresses.at[0]) < 1)
 		return 1;
 	card_print(&card, again);
-	return card_parse(&back, again) < 0 || strcmp(back.secret, card.secret) != 0 ||
-	       back.addresses.count != card.addresses.count;
+	return card_parse(&back, again) < 0 || strcmp(back.secret, card.secret) != 0 || back.addresses.count != card.addresses.count;
 }
 
 static int fuzz_lists(struct fuzz_rng *rng, char *text)

@@ -46,8 +46,7 @@ static int judge(int err, const struct conf *conf, const char *input)
 
 	if (err)
 		bad = strcmp(error_text(), "unset") == 0;
-	else if (conf->size < 1 ||
-		 (!conf->hosts && conf->size > 1 && (!conf->starter_host || !conf->starter_port)))
+	else if (conf->size < 1 || (!conf->hosts && conf->size > 1 && (!conf->starter_host || !conf->starter_port)))
 		bad = 1;
 	for (int i = 0; !err && conf->hosts && i < conf->size; i++)
 		bad |= !conf->hosts[i].host || conf->hosts[i].port < 0 || conf->hosts[i].port > 65535;

@@ -33,8 +33,7 @@ static void on_left(void *arg, int rank)
 }
 
 /* A network on which nothing ever arrives by itself. */
-static int net_connect(void *net, int link, enum message_purpose purpose, int index,
-		       const struct message_address *address)
+static int net_connect(void *net, int link, enum message_purpose purpose, int index, const struct message_address *address)
 {
 	(void)net, (void)link, (void)purpose, (void)address;
 	return index > 0 ? -EALREADY : fuzz_below(net, 2) ? 0 : error_set(-ECONNREFUSED, "refused");
@@ -68,8 +67,7 @@ static int net_random(void *net, void *out, size_t len)
 	return 0;
 }
 
-static const struct tree_net net_ops = {net_connect, net_send,     net_close, net_close,
-					net_listen,  net_unlisten, net_random};
+static const struct tree_net net_ops = {net_connect, net_send, net_close, net_close, net_listen, net_unlisten, net_random};
 
 static size_t put_frame(uint8_t *out, enum message_kind kind, const void *body, size_t len)
 {
@@ -87,8 +85,7 @@ static size_t make_welcome(uint8_t *out)
 	if (roster_builder_init(&b, SIZE) < 0)
 		return 0;
 	for (int i = 0; i < SIZE; i++) {
-		struct message_rank member = {
-			.rank = i, .pid = 10 + i, .node = "00112233445566aa", .host = "host"};
+		struct message_rank member = {.rank = i, .pid = 10 + i, .node = "00112233445566aa", .host = "host"};
 
 		if (roster_add(&b, &member) < 0)
 			return 0;
@@ -106,11 +103,11 @@ static size_t make_welcome(uint8_t *out)
 static size_t make_body(struct fuzz_rng *rng, enum message_kind kind, uint8_t *body)
 {
 	struct message_rank member = {.rank = (int)fuzz_below(rng, SIZE),
-				   .size = SIZE,
-				   .pid = 7,
-				   .host = "host",
-				   .node = "0123456789abcdef",
-				   .purpose = (enum message_purpose)fuzz_below(rng, 3)};
+				      .size = SIZE,
+				      .pid = 7,
+				      .host = "host",
+				      .node = "0123456789abcdef",
+				      .purpose = (enum message_purpose)fuzz_below(rng, 3)};
 	size_t len = fuzz_below(rng, 64);
 
 	memset(body, 0, 64);
@@ -118,18 +115,14 @@ static size_t make_body(struct fuzz_rng *rng, enum message_kind kind, uint8_t *b
 		message_put_hello((struct message_hello *)body, &member);
 		return sizeof(struct message_hello);
 	}
-	if (kind == MESSAGE_LOST || kind == MESSAGE_FAILED || kind == MESSAGE_REFUSED ||
-	    kind == MESSAGE_SUSPECT)
-		return message_put_text(
-			body,
-			kind == MESSAGE_LOST || kind == MESSAGE_SUSPECT ? (int)fuzz_below(rng, SIZE) : -110,
-			"a reason");
+	if (kind == MESSAGE_LOST || kind == MESSAGE_FAILED || kind == MESSAGE_REFUSED || kind == MESSAGE_SUSPECT)
+		return message_put_text(body, kind == MESSAGE_LOST || kind == MESSAGE_SUSPECT ? (int)fuzz_below(rng, SIZE) : -110,
+					"a reason");
 	if (kind == MESSAGE_WELCOME)
 		return make_welcome(body);
 	if (kind == MESSAGE_JOINED)
 		return message_put_joined(body, &member, 0);
-	if (kind == MESSAGE_LEFT || kind == MESSAGE_MOVED || kind == MESSAGE_ANCESTORS ||
-	    kind == MESSAGE_ATTACHED)
+	if (kind == MESSAGE_LEFT || kind == MESSAGE_MOVED || kind == MESSAGE_ANCESTORS || kind == MESSAGE_ATTACHED)
 		for (size_t i = 0; i < len / 4; i++)
 			message_put32(body + 4 * i, (uint32_t)fuzz_below(rng, SIZE));
 	if (kind == MESSAGE_GATHER) {
@@ -172,8 +165,7 @@ static void make_link(struct tree *t, struct fuzz_rng *rng, int rank, enum link_
 
 	t->links[i].purpose = (enum message_purpose)fuzz_below(rng, 3);
 	t->links[i].leader = fuzz_below(rng, 2);
-	t->links[i].member = (struct message_rank){
-		.rank = rank, .size = SIZE, .pid = 7, .host = "host", .node = "0123456789abcdef"};
+	t->links[i].member = (struct message_rank){.rank = rank, .size = SIZE, .pid = 7, .host = "host", .node = "0123456789abcdef"};
 	for (int k = 0; k < n; k++) {
 		tree_link_set_state(t, i, out ? outgoing[k] : incoming[k]);
 		if ((out ? outgoing[k] : incoming[k]) == state)
@@ -268,8 +260,7 @@ static int try_engine(struct fuzz_rng *rng)
 	tree_leave(t, now);
 	for (int i = 0; i < SIZE; i++)
 		if (ears.heard[i] > 1 || (i == t->cfg.rank && ears.heard[i])) {
-			fprintf(stderr, "rank %d was reported %d times to rank %d\n", i, ears.heard[i],
-				t->cfg.rank);
+			fprintf(stderr, "rank %d was reported %d times to rank %d\n", i, ears.heard[i], t->cfg.rank);
 			bad = 1;
 		}
 	tree_free(t);
@@ -306,8 +297,7 @@ static int try_readers(struct fuzz_rng *rng)
 	if (roster_set(&roster, f, SIZE) == 0)
 		for (int i = 0; i < SIZE; i++) {
 			roster_host(&roster, i, text);
-			bad |= roster_pid(&roster, i) < 0 || strlen(text) > MESSAGE_HOST_BYTES ||
-			       !roster_same_node(&roster, i, i);
+			bad |= roster_pid(&roster, i) < 0 || strlen(text) > MESSAGE_HOST_BYTES || !roster_same_node(&roster, i, i);
 		}
 	roster_fini(&roster);
 	frame_unref(f);

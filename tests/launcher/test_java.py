@@ -45,7 +45,7 @@ class Java(LauncherTest):
     def test_the_limits_of_a_jvm(self):
         script = "-XX:+PrintFlagsFinal"
         for np, options, percentage, shown in ((2, [], "25.0", False), (5, [], "16.0", True), (5, ["-Xmx64m"], "25.0", False),
-                                              (5, ["-XX:MaxRAMPercentage=7"], "7.0", True)):
+                                               (5, ["-XX:MaxRAMPercentage=7"], "7.0", True)):
             with self.subTest(np=np, options=options):
                 out, err = self.probe("properties", np=np, options=["-l", "-v", script] + options)
                 self.assertEqual(len(re.findall(r"(?m) MaxRAMPercentage +=? %s0* " % re.escape(percentage), out)), np)

@@ -157,7 +157,7 @@ class CommandLine(LauncherTest):
 
     def test_parsing(self):
         o = command_line.parse(["-Xmx1g", "--np=3", "--add-opens", "a/b=ALL-UNNAMED", "-cp", "x:y", "-Da=b c", "Main",
-                           "-np", "7", "-Dx", "--", "-"])
+                                "-np", "7", "-Dx", "--", "-"])
         self.assertEqual((o.np, o.class_path, o.main_class), (3, "x:y", "Main"))
         self.assertEqual(o.jvm_options, ["-Xmx1g", "--add-opens", "a/b=ALL-UNNAMED", "-Da=b c"])
         self.assertEqual(o.arguments, ["-np", "7", "-Dx", "--", "-"])

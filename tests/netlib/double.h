@@ -29,15 +29,15 @@ extern const struct double_loss {
 extern const bool double_reports_ends;
 
 struct double_faults {
-	int fail_call;        /* the n-th call from now that creates something fails; 0: none */
-	int calls;            /* such calls so far */
-	const char *failed;   /* the one that failed */
-	bool shuffle;         /* packets arrive in any order */
-	bool hold;            /* sends complete at double_release() */
-	bool lose;            /* sends vanish, as into a dead host */
-	int send;             /* sends fail with it */
-	bool busy;            /* arming reports news */
-	bool slow_close;      /* closing an endpoint takes a turn of progress */
+	int fail_call;      /* the n-th call from now that creates something fails; 0: none */
+	int calls;          /* such calls so far */
+	const char *failed; /* the one that failed */
+	bool shuffle;       /* packets arrive in any order */
+	bool hold;          /* sends complete at double_release() */
+	bool lose;          /* sends vanish, as into a dead host */
+	int send;           /* sends fail with it */
+	bool busy;          /* arming reports news */
+	bool slow_close;    /* closing an endpoint takes a turn of progress */
 };
 extern struct double_faults double_faults;
 /* The core's lock is held: a call that may take its time ends the program. */

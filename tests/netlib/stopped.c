@@ -55,8 +55,8 @@ static int failed(int rank)
 
 static int flood(struct ibvx **ep, int rank, void *arg)
 {
-	struct ibvx_sbuf out = { NULL, 0, data, BYTES, 0 };
-	struct ibvx_rbuf in = { data, BYTES, 0 };
+	struct ibvx_sbuf out = {NULL, 0, data, BYTES, 0};
+	struct ibvx_rbuf in = {data, BYTES, 0};
 	int *stopped = arg;
 	char go = 0;
 
@@ -88,7 +88,7 @@ static int flood(struct ibvx **ep, int rank, void *arg)
 static int test_flood(const char *transport)
 {
 	char setting[64];
-	const char *settings[] = { setting, NULL };
+	const char *settings[] = {setting, NULL};
 	int stopped[2];
 	struct job j;
 	char go;
@@ -103,8 +103,8 @@ static int test_flood(const char *transport)
 
 static int silence(struct ibvx **ep, int rank, void *arg)
 {
-	struct ibvx_rbuf in = { data, BYTES, 0 };
-	struct ibvx_sbuf out = { NULL, 0, data, BYTES, 0 };
+	struct ibvx_rbuf in = {data, BYTES, 0};
+	struct ibvx_sbuf out = {NULL, 0, data, BYTES, 0};
 	const char *transport = arg;
 	char text[64];
 
@@ -125,7 +125,7 @@ static int silence(struct ibvx **ep, int rank, void *arg)
 static int test_silence(char *transport)
 {
 	char setting[64];
-	const char *settings[] = { setting, NULL };
+	const char *settings[] = {setting, NULL};
 	struct job j;
 	int left;
 

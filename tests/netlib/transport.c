@@ -281,9 +281,14 @@ static void test_each_call_fails(void **state)
 
 		double_reset();
 		double_faults.fail_call = n;
-		s.env = (struct transport_env){.rank = 0, .size = 2, .job_id = "00", .settings = settings, .log = &log,
+		s.env = (struct transport_env){.rank = 0,
+					       .size = 2,
+					       .job_id = "00",
+					       .settings = settings,
+					       .log = &log,
 					       .watch = {&s, pair_watch_add, pair_watch_remove, NULL, NULL},
-					       .wakeups = &s.wakeups, .test = double_test};
+					       .wakeups = &s.wakeups,
+					       .test = double_test};
 		if (n == count) { /* no memory is an error of the start */
 			assert_int_equal(OPS.open(&s.t, &s.env), -ENOMEM);
 		} else {
@@ -334,8 +339,12 @@ static void test_only_one_side_has_the_library(void **state)
 
 static void test_malformed_packets(void **state)
 {
-	struct netlib_head good = {.job = 0x0123456789abcdef, .rank = 0, .number = 2, .ack = 1, .bytes = 4,
-				.hdr = {.kind = WIRE_CTS, .len = 4, .ctl = {.value = 2}}};
+	struct netlib_head good = {.job = 0x0123456789abcdef,
+				   .rank = 0,
+				   .number = 2,
+				   .ack = 1,
+				   .bytes = 4,
+				   .hdr = {.kind = WIRE_CTS, .len = 4, .ctl = {.value = 2}}};
 
 	(void)state;
 	for (int kind = 0; kind < 10; kind++) {

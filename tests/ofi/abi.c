@@ -13,9 +13,10 @@
 
 #define SAME(theirs, ours) static_assert((theirs) == (ours), #theirs)
 #define MEMBER(theirs, ours, member) MEMBERS(theirs, member, ours, member)
-#define MEMBERS(theirs, their_member, ours, our_member) \
-	static_assert(offsetof(struct theirs, their_member) == offsetof(struct ours, our_member) && \
-		      sizeof(((struct theirs *)0)->their_member) == sizeof(((struct ours *)0)->our_member), #theirs " " #their_member)
+#define MEMBERS(theirs, their_member, ours, our_member)                                                             \
+	static_assert(offsetof(struct theirs, their_member) == offsetof(struct ours, our_member) &&                 \
+			      sizeof(((struct theirs *)0)->their_member) == sizeof(((struct ours *)0)->our_member), \
+		      #theirs " " #their_member)
 /* A function in a table of an object. */
 #define CALL(theirs, ours, member) MEMBER(theirs, ours, member)
 

@@ -244,7 +244,8 @@ static void check_registered(const struct endpoint *e, const void *buf, size_t l
 	bool found = !(ofi_double.mr_mode & OFI_MR_LOCAL);
 
 	for (int i = 0; i < e->registered_count; i++)
-		found = found || ((const char *)buf >= e->registered[i] && (const char *)buf + len <= e->registered[i] + e->registered_bytes[i]);
+		found = found ||
+			((const char *)buf >= e->registered[i] && (const char *)buf + len <= e->registered[i] + e->registered_bytes[i]);
 	if (!found || desc != (ofi_double.mr_mode & OFI_MR_LOCAL ? KEY : NULL))
 		abort();
 }
@@ -628,11 +629,11 @@ static const struct ofi_library library = {
 
 const struct transport_ops *const double_transport = &transport_ofi_ops;
 void *const double_test = (void *)(uintptr_t)&library;
-const char *const double_opening[] = {"getinfo", "fabric", "domain", "cq_open", "getwait", "av_open", "endpoint", "bind", "bind",
-				      "enable", "getname", NULL};
+const char *const double_opening[] = {"getinfo",  "fabric", "domain", "cq_open", "getwait", "av_open",
+				      "endpoint", "bind",   "bind",   "enable",  "getname", NULL};
 const char *const double_connecting = "av_insert";
 const bool double_reports_ends = false;
 const struct double_loss double_losses[] = {
-	{ECONNRESET, -ECONNRESET}, {ECONNREFUSED, -ECONNRESET}, {EHOSTUNREACH, -EHOSTUNREACH}, {ENOTCONN, -ECONNRESET},
-	{ENOMEM, -ENOMEM},	   {0, 0},
+	{ECONNRESET, -ECONNRESET}, {ECONNREFUSED, -ECONNRESET}, {EHOSTUNREACH, -EHOSTUNREACH},
+	{ENOTCONN, -ECONNRESET},   {ENOMEM, -ENOMEM},           {0, 0},
 };

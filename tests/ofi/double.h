@@ -15,12 +15,12 @@ struct ofi_double_network {
 struct ofi_double {
 	const struct ofi_double_network *networks; /* ends with a provider of NULL; NULL: one network, "tcp" */
 	int mr_mode;
-	bool no_fd;         /* FI_WAIT_FD is refused */
-	bool again;         /* sends find no room */
-	int broken;         /* the completion queue fails with it */
-	int posted;         /* receives that are posted now */
-	int registered;     /* calls of fi_mr_reg, so far */
-	char asked[64];     /* the provider that was asked for */
+	bool no_fd;     /* FI_WAIT_FD is refused */
+	bool again;     /* sends find no room */
+	int broken;     /* the completion queue fails with it */
+	int posted;     /* receives that are posted now */
+	int registered; /* calls of fi_mr_reg, so far */
+	char asked[64]; /* the provider that was asked for */
 };
 extern struct ofi_double ofi_double;
 

@@ -238,9 +238,14 @@ static void choose(const struct ofi_double_network *networks, const char *settin
 
 static void test_providers(void **state)
 {
-	static const struct ofi_double_network none[] = {{"shm", "shm", 0}, {"sockets", "lo", AF_INET}, {"net", "lo", AF_INET}, {NULL, NULL, 0}};
-	static const struct ofi_double_network many[] = {{"shm", "shm", 0}, {"tcp;ofi_rxm", "nosuch0", AF_INET}, {"tcp", "nosuch6", AF_INET6},
-							 {"tcp", "nosuch1", AF_INET}, {"verbs;ofi_rxm", "mlx5_0", 0}, {"net", "lo", 0},
+	static const struct ofi_double_network none[] = {
+		{"shm", "shm", 0}, {"sockets", "lo", AF_INET}, {"net", "lo", AF_INET}, {NULL, NULL, 0}};
+	static const struct ofi_double_network many[] = {{"shm", "shm", 0},
+							 {"tcp;ofi_rxm", "nosuch0", AF_INET},
+							 {"tcp", "nosuch6", AF_INET6},
+							 {"tcp", "nosuch1", AF_INET},
+							 {"verbs;ofi_rxm", "mlx5_0", 0},
+							 {"net", "lo", 0},
 							 {NULL, NULL, 0}};
 	char chosen[64];
 

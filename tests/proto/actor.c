@@ -62,8 +62,7 @@ static bool complete_one(struct actor *a)
 	int open_to_all;
 	unsigned posted = posted_count(a, &open_to_all), left = remaining(a);
 	bool may_block = blocking_allowed(a) && rng_percent(&a->rng, 30);
-	bool safe = op->send ? !a->receives || left == 0
-			     : (int)i == open_to_all && left >= posted;
+	bool safe = op->send ? !a->receives || left == 0 : (int)i == open_to_all && left >= posted;
 
 	if (may_block && safe) {
 		op_wait(a, i);
@@ -106,13 +105,9 @@ static bool receive_step(struct actor *a)
 		if (!may_block)
 			break;
 		return op_probe(a, IBVX_ANY_SOURCE, IBVX_ANY_TAG, true);
-	case 2:
-		return op_probe(a, source, tag, false);
-	case 3:
-		op_matched(a, source, tag, may_block);
-		return true;
-	default:
-		break;
+	case 2: return op_probe(a, source, tag, false);
+	case 3: op_matched(a, source, tag, may_block); return true;
+	default: break;
 	}
 	op_start_receive(a, source, tag, NULL);
 	return true;

@@ -28,10 +28,8 @@ static void needs_lock(struct fake_array *m, void *arg)
 static void *caller_main(void *arg)
 {
 	struct caller *c = arg;
-	const struct ibvx_sbuf buf = { .body_bytes = c->bytes, .user = c->user };
-	const struct ibvx_want want = {
-		.source = c->peer, .tag = c->tag, .context = CTX, .capacity_bytes = c->bytes
-	};
+	const struct ibvx_sbuf buf = {.body_bytes = c->bytes, .user = c->user};
+	const struct ibvx_want want = {.source = c->peer, .tag = c->tag, .context = CTX, .capacity_bytes = c->bytes};
 
 	if (c->send)
 		c->err = ibvx_pin_send(c->ep, &c->m.pinnable, &buf, c->peer, c->tag, CTX, c->sync);
@@ -45,8 +43,7 @@ static void *caller_main(void *arg)
 
 void call_prepare(struct caller *c, struct world *w, int rank, bool send, int peer, int tag, size_t bytes)
 {
-	*c = (struct caller){ .ep = w->ep[rank], .send = send, .peer = peer, .tag = tag, .bytes = bytes,
-			      .user = (uint64_t)tag };
+	*c = (struct caller){.ep = w->ep[rank], .send = send, .peer = peer, .tag = tag, .bytes = bytes, .user = (uint64_t)tag};
 	fake_array_init(&c->m, send ? text_of(c->user, bytes).bytes : calloc(1, bytes + 1), bytes, (uint64_t)tag + 7);
 	c->m.on_enter = needs_lock;
 	c->m.arg = c;

@@ -61,8 +61,7 @@ static void *prober_main(void *arg)
 	struct prober *p = arg;
 	char byte;
 
-	p->err = p->receives ? ibvx_recv(p->ep, &(struct ibvx_rbuf){ &byte, 1, 0 }, 1, 4, CTX, NULL)
-			     : ibvx_probe(p->ep, 1, 4, CTX, NULL);
+	p->err = p->receives ? ibvx_recv(p->ep, &(struct ibvx_rbuf){&byte, 1, 0}, 1, 4, CTX, NULL) : ibvx_probe(p->ep, 1, 4, CTX, NULL);
 	return NULL;
 }
 
@@ -72,7 +71,7 @@ static void refused_while_inside(void **state)
 	(void)state;
 	for (int round = 0; round < 40; round++) {
 		struct text t = text_of(1, 1);
-		struct prober p = { .receives = round % 2 };
+		struct prober p = {.receives = round % 2};
 		struct ibvx_status s;
 		struct world w;
 		pthread_t thread;
@@ -97,7 +96,7 @@ static void refused_while_inside(void **state)
 		if (!p.receives) {
 			char byte;
 
-			assert_int_equal(ibvx_recv(w.ep[0], &(struct ibvx_rbuf){ &byte, 1, 0 }, 1, 4, CTX, &s), 0);
+			assert_int_equal(ibvx_recv(w.ep[0], &(struct ibvx_rbuf){&byte, 1, 0}, 1, 4, CTX, &s), 0);
 		}
 		end(&w);
 		text_free(t);
@@ -130,7 +129,7 @@ static void refused_while_pending(void **state)
 /* Sends that were accepted arrive, though their sender is gone before they are received. */
 static void flushed(void **state)
 {
-	static const size_t len[] = { 8, 0, 3000, 60000, 3999, 60000, 100 };
+	static const size_t len[] = {8, 0, 3000, 60000, 3999, 60000, 100};
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 16; seed++) {
@@ -170,7 +169,7 @@ static void flushed(void **state)
 static void after_goodbye(void **state)
 {
 	struct text t = text_of(1, 100);
-	struct ibvx_sbuf buf = { NULL, 0, t.bytes, t.len, 0 };
+	struct ibvx_sbuf buf = {NULL, 0, t.bytes, t.len, 0};
 	struct closer closer;
 	struct ibvx_status s;
 	struct world w;
@@ -191,7 +190,7 @@ static void after_goodbye(void **state)
 	assert_int_equal(finish(&w, 1, &recv, &s), 0);
 	assert_text(mem[0], 1, 100);
 	recv = IBVX_REQ_NULL;
-	err = ibvx_irecv(w.ep[1], &(struct ibvx_rbuf){ mem[0], BIG, 0 }, 0, 3, CTX, &recv);
+	err = ibvx_irecv(w.ep[1], &(struct ibvx_rbuf){mem[0], BIG, 0}, 0, 3, CTX, &recv);
 	assert_int_equal(err ? err : finish(&w, 1, &recv, &s), -EPIPE);
 	send = IBVX_REQ_NULL;
 	err = ibvx_isend(w.ep[1], &buf, 0, 3, CTX, &send);
@@ -255,7 +254,7 @@ static void close_after_deaths(void **state)
 
 		begin(&w, ugly(3, seed), "psl=4000", NULL);
 		for (int i = 0; i < 3; i++)
-			send[i] = put(&w, 0, 1, 1, (struct text){ t.bytes, i == 1 ? 100 : BIG }, 1, i == 2);
+			send[i] = put(&w, 0, 1, 1, (struct text){t.bytes, i == 1 ? 100 : BIG}, 1, i == 2);
 		for (uint64_t i = 0; i < seed; i++)
 			world_turn(&w, 1);
 		world_kill(&w, 1, false);
@@ -313,7 +312,7 @@ static void left_before_its_last(void **state)
 	assert_int_equal(finish(&w, 1, &recv, NULL), 0);
 	assert_text(mem[0], 1, 100);
 	recv = IBVX_REQ_NULL; /* and then it has */
-	if (ibvx_irecv(w.ep[1], &(struct ibvx_rbuf){ mem[0], BIG, 0 }, 0, 3, CTX, &recv) == 0)
+	if (ibvx_irecv(w.ep[1], &(struct ibvx_rbuf){mem[0], BIG, 0}, 0, 3, CTX, &recv) == 0)
 		assert_int_equal(finish(&w, 1, &recv, NULL), -EPIPE);
 	end(&w);
 	text_free(t);
@@ -447,10 +446,9 @@ static void close_of_null(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(refused_while_inside), cmocka_unit_test(refused_while_pending), cmocka_unit_test(flushed),
-	cmocka_unit_test(after_goodbye),         cmocka_unit_test(everybody_gone),
-	cmocka_unit_test(close_after_deaths),    cmocka_unit_test(close_times_out),
-	cmocka_unit_test(left_before_its_last),  cmocka_unit_test(monitor_ends_last),
+	cmocka_unit_test(refused_while_inside),    cmocka_unit_test(refused_while_pending), cmocka_unit_test(flushed),
+	cmocka_unit_test(after_goodbye),           cmocka_unit_test(everybody_gone),        cmocka_unit_test(close_after_deaths),
+	cmocka_unit_test(close_times_out),         cmocka_unit_test(left_before_its_last),  cmocka_unit_test(monitor_ends_last),
 	cmocka_unit_test(an_abort_writes_nothing), cmocka_unit_test(aborted_under_waiters), cmocka_unit_test(close_of_null),
 };
 

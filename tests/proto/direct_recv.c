@@ -18,7 +18,7 @@ static void arrive(struct world *w)
 
 static int receive(struct world *w, int source, int tag, void *mem, size_t capacity, struct ibvx_status *s)
 {
-	return ibvx_recv(w->ep[1], &(struct ibvx_rbuf){ mem, capacity, 0 }, source, tag, CTX, s);
+	return ibvx_recv(w->ep[1], &(struct ibvx_rbuf){mem, capacity, 0}, source, tag, CTX, s);
 }
 
 static void send_all(struct world *w, ibvx_req *sends, int count)
@@ -33,13 +33,16 @@ static void direct(void **state)
 	static const struct {
 		size_t bytes, capacity;
 		int source, tag;
-	} of[] = { { 8, 8, 0, 5 }, { 0, 0, 0, 5 }, { 17, 100, IBVX_ANY_SOURCE, 5 }, { 300, 300, 0, IBVX_ANY_TAG },
-		   { 1, 9, IBVX_ANY_SOURCE, IBVX_ANY_TAG } };
+	} of[] = {{8, 8, 0, 5},
+		  {0, 0, 0, 5},
+		  {17, 100, IBVX_ANY_SOURCE, 5},
+		  {300, 300, 0, IBVX_ANY_TAG},
+		  {1, 9, IBVX_ANY_SOURCE, IBVX_ANY_TAG}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		struct text t = text_of(40 + i, of[i].bytes);
-		struct ibvx_status s = { .body = &s };
+		struct ibvx_status s = {.body = &s};
 		char mem[300];
 		struct world w;
 		ibvx_req send;
@@ -96,7 +99,7 @@ static void posted_come_first(void **state)
 {
 	char first[8], second[8];
 	ibvx_req sends[2], recv;
-	struct text t[2] = { text_of(0, 8), text_of(1, 8) };
+	struct text t[2] = {text_of(0, 8), text_of(1, 8)};
 	struct world w;
 
 	(void)state;
@@ -119,14 +122,14 @@ static void posted_come_first(void **state)
 static void needs_more(void **state)
 {
 	static char mem[60000];
-	static const size_t sizes[] = { 8, 3000, 60000 };
+	static const size_t sizes[] = {8, 3000, 60000};
 	struct text small = text_of(9, 8);
 
 	(void)state;
 	for (int kind = 0; kind < 3; kind++)
 		for (int how = 0; how < 4; how++) {
 			struct text t = text_of(1, sizes[kind]);
-			const struct ibvx_sbuf parts = { t.bytes, 5, t.bytes + 5, t.len - 5, 1 };
+			const struct ibvx_sbuf parts = {t.bytes, 5, t.bytes + 5, t.len - 5, 1};
 			struct ibvx_status s;
 			struct world w;
 			ibvx_req sends[2];
@@ -141,7 +144,11 @@ static void needs_more(void **state)
 			sends[1] = put(&w, 0, 1, 5, small, 9, false);
 			arrive(&w);
 			assert_int_equal(ibvx_recv(w.ep[1],
-						   &(struct ibvx_rbuf){ mem, truncated ? sizes[kind] - 1 : split ? 5 : sizes[kind], split },
+						   &(struct ibvx_rbuf){mem,
+								       truncated ? sizes[kind] - 1
+								       : split   ? 5
+										 : sizes[kind],
+								       split},
 						   0, 5, CTX, &s),
 					 truncated ? -EMSGSIZE : 0);
 			assert_int_equal(s.head_bytes + s.body_bytes, sizes[kind]);
@@ -166,8 +173,9 @@ static void needs_more(void **state)
 static void other_type(void **state)
 {
 	char mem[8];
-	const struct ibvx_want want = { .source = 0, .tag = 5, .context = CTX, .capacity_bytes = 8, .user = 2, .user_mask = 0xff, .base = mem };
-	struct text t[2] = { text_of(0x101, 8), text_of(0x102, 8) };
+	const struct ibvx_want want = {
+		.source = 0, .tag = 5, .context = CTX, .capacity_bytes = 8, .user = 2, .user_mask = 0xff, .base = mem};
+	struct text t[2] = {text_of(0x101, 8), text_of(0x102, 8)};
 	struct ibvx_status s;
 	ibvx_req sends[2];
 	struct world w;
@@ -209,7 +217,7 @@ static void threads_and_death(void **state)
 	(void)state;
 	for (int round = 0; round < 60; round++) {
 		struct text t = text_of(7, 8);
-		struct reader r[3] = { 0 };
+		struct reader r[3] = {0};
 		struct world w;
 		ibvx_req sends[2];
 		int good = 0;
@@ -243,7 +251,7 @@ static void threads_and_death(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(direct),      cmocka_unit_test(others_stay), cmocka_unit_test(posted_come_first),
+	cmocka_unit_test(direct),     cmocka_unit_test(others_stay), cmocka_unit_test(posted_come_first),
 	cmocka_unit_test(needs_more), cmocka_unit_test(other_type),  cmocka_unit_test(threads_and_death),
 };
 

@@ -8,13 +8,12 @@
 
 struct world_config calm(int size, size_t payload_max)
 {
-	return (struct world_config){ .net = { .seed = 1, .size = size,
-					       .payload_max = payload_max ? payload_max : 4096 } };
+	return (struct world_config){.net = {.seed = 1, .size = size, .payload_max = payload_max ? payload_max : 4096}};
 }
 
 struct world_config ugly(int size, uint64_t seed)
 {
-	struct world_config cfg = { .net = { .size = size } };
+	struct world_config cfg = {.net = {.size = size}};
 
 	fabric_config_random(&cfg.net, seed);
 	return cfg;
@@ -22,7 +21,7 @@ struct world_config ugly(int size, uint64_t seed)
 
 void begin(struct world *w, struct world_config cfg, ...)
 {
-	const char *settings[WORLD_SETTINGS_MAX + 1] = { 0 };
+	const char *settings[WORLD_SETTINGS_MAX + 1] = {0};
 	va_list ap;
 
 	va_start(ap, cfg);
@@ -48,7 +47,7 @@ static unsigned char text_byte(uint64_t user, size_t i)
 
 struct text text_of(uint64_t user, size_t len)
 {
-	struct text t = { malloc(len ? len : 1), len };
+	struct text t = {malloc(len ? len : 1), len};
 
 	assert_non_null(t.bytes);
 	for (size_t i = 0; i < len; i++)
@@ -67,16 +66,14 @@ void assert_text(const void *got, uint64_t user, size_t len)
 
 	for (size_t i = 0; i < len; i++)
 		if (p[i] != text_byte(user, i))
-			fail_msg("byte %zu of message %llu is %#x, sent was %#x", i, (unsigned long long)user, p[i],
-				 text_byte(user, i));
+			fail_msg("byte %zu of message %llu is %#x, sent was %#x", i, (unsigned long long)user, p[i], text_byte(user, i));
 }
 
 ibvx_req put(struct world *w, int src, int dst, int tag, struct text t, uint64_t user, bool sync)
 {
-	struct ibvx_sbuf buf = { NULL, 0, t.bytes, t.len, user };
+	struct ibvx_sbuf buf = {NULL, 0, t.bytes, t.len, user};
 	ibvx_req req = IBVX_REQ_NULL;
-	int err = sync ? ibvx_issend(w->ep[src], &buf, dst, tag, CTX, &req)
-		       : ibvx_isend(w->ep[src], &buf, dst, tag, CTX, &req);
+	int err = sync ? ibvx_issend(w->ep[src], &buf, dst, tag, CTX, &req) : ibvx_isend(w->ep[src], &buf, dst, tag, CTX, &req);
 
 	if (err)
 		fail_msg("isend to rank %d: %d (%s)", dst, err, ibvx_error());
@@ -85,7 +82,7 @@ ibvx_req put(struct world *w, int src, int dst, int tag, struct text t, uint64_t
 
 ibvx_req take(struct world *w, int rank, int source, int tag, void *memory, size_t capacity)
 {
-	struct ibvx_rbuf buf = { memory, capacity, 0 };
+	struct ibvx_rbuf buf = {memory, capacity, 0};
 	ibvx_req req = IBVX_REQ_NULL;
 	int err = ibvx_irecv(w->ep[rank], &buf, source, tag, CTX, &req);
 

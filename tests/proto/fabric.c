@@ -41,7 +41,7 @@ void fabric_config_random(struct fabric_config *cfg, uint64_t seed)
 /* By seed and pair only, so that the core may ask at any time. */
 static size_t pair_payload_max(const struct fabric_config *cfg, int src, int dst)
 {
-	static const size_t usual[] = { 256, 257, 300, 512, 1024, 4096, 8192, 65536 };
+	static const size_t usual[] = {256, 257, 300, 512, 1024, 4096, 8192, 65536};
 	struct rng r = rng_seed(cfg->seed, 1000 + (uint64_t)(src * cfg->size + dst));
 
 	if (cfg->payload_max)
@@ -210,8 +210,7 @@ bool fabric_due(struct fabric *f, int rank)
 	for (int peer = 0; peer < f->cfg.size; peer++) {
 		struct link *in = fabric_link(f, peer, rank), *out = fabric_link(f, rank, peer);
 
-		if (in->head ? in->head->due <= f->now
-			     : in->down && !in->down_reported && !in->forgotten && in->down_at <= f->now)
+		if (in->head ? in->head->due <= f->now : in->down && !in->down_reported && !in->forgotten && in->down_at <= f->now)
 			return true;
 		if (out->lacked && fabric_link_has_room(f, out, 0))
 			return true;

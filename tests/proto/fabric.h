@@ -24,8 +24,8 @@ struct packet {
 enum fake_lease_state { FAKE_CLOSED, FAKE_OFFERED, FAKE_CLAIMED, FAKE_COPIED, FAKE_REFUSED, FAKE_ABANDONED };
 
 struct link {
-	atomic_uint lease;  /* number << 3 | enum fake_lease_state */
-	int lease_err;      /* how the next copy fails; 0: it does not */
+	atomic_uint lease; /* number << 3 | enum fake_lease_state */
+	int lease_err;     /* how the next copy fails; 0: it does not */
 	struct packet *head, *tail;
 	unsigned packets;
 	size_t bytes;
@@ -33,22 +33,22 @@ struct link {
 	size_t payload_max;
 	bool connecting;
 	uint64_t up_at;
-	bool lacked;         /* a reserve was refused and its sender waits for a wake-up */
+	bool lacked;           /* a reserve was refused and its sender waits for a wake-up */
 	uint64_t lacked_until; /* a refusal without need ends here */
-	bool down;           /* the source is gone: on_down after the last packet */
+	bool down;             /* the source is gone: on_down after the last packet */
 	uint64_t down_at;
 	bool down_reported;
-	bool forgotten;      /* the destination has given the source up */
-	bool refuses;        /* the destination is gone: reserve fails */
+	bool forgotten; /* the destination has given the source up */
+	bool refuses;   /* the destination is gone: reserve fails */
 	uint64_t sent[WIRE_KIND_COUNT];
 };
 
 struct registration {
 	struct registration *next;
 	uint64_t id, cookie;
-	uint64_t due;        /* registered from then on */
-	bool packed;         /* pack_rkey() has given its descriptor */
-	bool revoked;        /* cancelled: an access is refused, and no violation */
+	uint64_t due; /* registered from then on */
+	bool packed;  /* pack_rkey() has given its descriptor */
+	bool revoked; /* cancelled: an access is refused, and no violation */
 	int peer;
 	enum transport_access access;
 	const void *base[2];

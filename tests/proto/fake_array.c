@@ -53,10 +53,8 @@ static void fake_array_leave(struct ibvx_pin *heap, void *at)
 
 void fake_array_init(struct fake_array *m, char *at, size_t bytes, uint64_t seed)
 {
-	*m = (struct fake_array){.pinnable = {.enter = fake_array_enter, .leave = fake_array_leave},
-			     .at = at,
-			     .bytes = bytes,
-			     .rng = rng_seed(seed, 11)};
+	*m = (struct fake_array){
+		.pinnable = {.enter = fake_array_enter, .leave = fake_array_leave}, .at = at, .bytes = bytes, .rng = rng_seed(seed, 11)};
 }
 
 static void fake_array_drop(struct ibvx_pin *heap)

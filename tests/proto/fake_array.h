@@ -17,9 +17,9 @@ struct fake_array {
 	char *at;
 	size_t bytes;
 	struct rng rng;
-	bool open;             /* pinned */
+	bool open; /* pinned */
 	unsigned pins;
-	unsigned refuse;       /* so many times it cannot be pinned */
+	unsigned refuse;                                   /* so many times it cannot be pinned */
 	void (*on_enter)(struct fake_array *m, void *arg); /* or NULL */
 	void *arg;
 	atomic_uint *dropped;

@@ -30,7 +30,7 @@ static int lease_open(struct transport *base, int peer, const void *memory, void
 {
 	struct fake *t = fake_of(base);
 	struct link *l = fabric_link(t->f, t->rank, peer);
-	struct fake_lease_desc d = { .base = (uint64_t)(uintptr_t)memory, .magic = (uint32_t)FAKE_MAGIC };
+	struct fake_lease_desc d = {.base = (uint64_t)(uintptr_t)memory, .magic = (uint32_t)FAKE_MAGIC};
 	unsigned word;
 
 	fake_enter(t, "lease open");
@@ -51,8 +51,7 @@ static int lease_end(struct transport *base, int peer, enum transport_lease_end 
 	unsigned seen = atomic_load(&l->lease), number = seen >> 3;
 
 	switch ((enum fake_lease_state)(seen & 7)) {
-	case FAKE_OFFERED:
-		return how != TRANSPORT_LOOK && lease_change(l, number, FAKE_OFFERED, FAKE_CLOSED) ? 0 : -EAGAIN;
+	case FAKE_OFFERED: return how != TRANSPORT_LOOK && lease_change(l, number, FAKE_OFFERED, FAKE_CLOSED) ? 0 : -EAGAIN;
 	case FAKE_CLAIMED:
 		if (how != TRANSPORT_ABANDON && !atomic_load(&t->f->lease_expired))
 			return -EAGAIN;
@@ -61,12 +60,9 @@ static int lease_end(struct transport *base, int peer, enum transport_lease_end 
 		pthread_mutex_unlock(&t->f->lock);
 		return seen ? -EIO : -EAGAIN;
 	case FAKE_COPIED:
-	case FAKE_REFUSED:
-		atomic_store(&l->lease, lease_word(number, FAKE_CLOSED));
-		return (seen & 7) == FAKE_COPIED ? 1 : -EIO;
+	case FAKE_REFUSED: atomic_store(&l->lease, lease_word(number, FAKE_CLOSED)); return (seen & 7) == FAKE_COPIED ? 1 : -EIO;
 	case FAKE_ABANDONED:
-	case FAKE_CLOSED:
-		break;
+	case FAKE_CLOSED: break;
 	}
 	pthread_mutex_lock(&t->f->lock);
 	fabric_violate(t->f, "rank %d: the end of a lease that is closed", t->rank);

@@ -37,10 +37,9 @@ void fake_enter(struct fake *t, const char *what)
 	}
 	t->depth++;
 	pthread_mutex_lock(&t->f->lock);
-	if (t->open_peer >= 0 && strcmp(what, "commit") != 0 && strcmp(what, "discard") != 0 &&
-	    strcmp(what, "pack_rkey") != 0 && strcmp(what, "lease open") != 0)
-		fabric_violate(t->f, "rank %d: %s while the slot for rank %d is open", t->rank, what,
-			       t->open_peer);
+	if (t->open_peer >= 0 && strcmp(what, "commit") != 0 && strcmp(what, "discard") != 0 && strcmp(what, "pack_rkey") != 0 &&
+	    strcmp(what, "lease open") != 0)
+		fabric_violate(t->f, "rank %d: %s while the slot for rank %d is open", t->rank, what, t->open_peer);
 }
 
 void fake_leave(struct fake *t)
@@ -128,8 +127,7 @@ static void watch_nothing(struct fake *t)
 	close(t->watched);
 }
 
-static int open_any(struct transport **out, const struct transport_env *env,
-		    const struct transport_ops *ops)
+static int open_any(struct transport **out, const struct transport_env *env, const struct transport_ops *ops)
 {
 	struct fabric *f = env->test;
 	struct fake *t;
@@ -138,8 +136,7 @@ static int open_any(struct transport **out, const struct transport_env *env,
 	if (!f)
 		return error_set(-ENODEV, "the fake transport needs a fabric");
 	if (env->size != f->cfg.size || env->rank < 0 || env->rank >= env->size)
-		return error_set(-EINVAL, "rank %d of %d does not fit a fabric of %d", env->rank, env->size,
-				 f->cfg.size);
+		return error_set(-EINVAL, "rank %d of %d does not fit a fabric of %d", env->rank, env->size, f->cfg.size);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return error_set(-ENOMEM, "no memory for a fake transport");
@@ -281,8 +278,7 @@ static int fake_reserve(struct transport *base, int peer, size_t len, struct tra
 		goto out;
 	l = fabric_link(t->f, t->rank, peer);
 	if (len > l->payload_max)
-		fabric_violate(t->f, "rank %d: reserve of %zu bytes, payload_max is %zu", t->rank, len,
-			       l->payload_max);
+		fabric_violate(t->f, "rank %d: reserve of %zu bytes, payload_max is %zu", t->rank, len, l->payload_max);
 	err = reserve_refused(t, l, peer, len);
 	if (err)
 		goto out;
@@ -319,8 +315,7 @@ static void fake_commit(struct transport *base, int peer, struct transport_slot 
 		fabric_violate(f, "rank %d: commit for rank %d without a slot", t->rank, peer);
 	t->open_peer = -1;
 	if (p->wire->len > p->reserved) {
-		fabric_violate(f, "rank %d: commit of %u bytes, %zu reserved", t->rank, p->wire->len,
-			       p->reserved);
+		fabric_violate(f, "rank %d: commit of %u bytes, %zu reserved", t->rank, p->wire->len, p->reserved);
 		p->wire->len = (uint32_t)p->reserved;
 	}
 	if (p->wire->kind == WIRE_NONE || p->wire->kind >= WIRE_KIND_COUNT)
@@ -581,28 +576,33 @@ struct fake_desc {
 static_assert(sizeof(struct fake_desc) <= WIRE_RMA_MAX, "a descriptor fits an RTS");
 
 /* Memory that may be registered only after a while; NULL: no memory. */
-static struct registration *fake_register(struct fake *t, int peer, uint64_t cookie, enum transport_access access,
-					  const void *from[2], const size_t len[2])
+static struct registration *fake_register(struct fake *t, int peer, uint64_t cookie, enum transport_access access, const void *from[2],
+					  const size_t len[2])
 {
 	struct fabric *f = t->f;
 	struct registration *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
-	*e = (struct registration){ .next = f->nodes[t->rank].registrations, .id = ++f->next_id, .cookie = cookie,
-				    .due = f->now + (f->cfg.pack_delay_max ? rng_below(&f->rng, f->cfg.pack_delay_max + 1u) : 0),
-				    .peer = peer, .access = access, .base = { from[0], from[1] }, .len = { len[0], len[1] } };
+	*e = (struct registration){.next = f->nodes[t->rank].registrations,
+				   .id = ++f->next_id,
+				   .cookie = cookie,
+				   .due = f->now + (f->cfg.pack_delay_max ? rng_below(&f->rng, f->cfg.pack_delay_max + 1u) : 0),
+				   .peer = peer,
+				   .access = access,
+				   .base = {from[0], from[1]},
+				   .len = {len[0], len[1]}};
 	f->nodes[t->rank].registrations = e;
 	return e;
 }
 
-static int fake_pack_rkey(struct transport *base, int peer, uint64_t cookie, enum transport_access access,
-		       const void *from[2], const size_t len[2], void *desc)
+static int fake_pack_rkey(struct transport *base, int peer, uint64_t cookie, enum transport_access access, const void *from[2],
+			  const size_t len[2], void *desc)
 {
 	struct fake *t = fake_of(base);
 	struct fabric *f = t->f;
 	struct registration *e = NULL;
-	struct fake_desc d = { .magic = FAKE_MAGIC };
+	struct fake_desc d = {.magic = FAKE_MAGIC};
 	int ret = 0;
 
 	fake_enter(t, "pack_rkey");
@@ -684,12 +684,12 @@ static int rma_outcome(struct fabric *f, int peer, enum transport_access access)
 }
 
 static int rma_start(struct transport *base, int peer, enum transport_access access, const struct transport_rma *get,
-		      const struct wire_hdr *behind)
+		     const struct wire_hdr *behind)
 {
 	const char *what = access == TRANSPORT_GET ? "get" : "put";
 	struct fake *t = fake_of(base);
 	struct fabric *f = t->f;
-	struct fake_desc d = { 0 };
+	struct fake_desc d = {0};
 	struct get *g;
 	int err = -EINVAL;
 
@@ -703,9 +703,8 @@ static int rma_start(struct transport *base, int peer, enum transport_access acc
 		goto out; /* a corrupt packet may bring such */
 	}
 	if (d.len[0] != get->local[0].len || d.len[1] != get->local[1].len)
-		fabric_violate(f, "rank %d: %s of %zu + %zu bytes, registered are %llu + %llu", t->rank, what,
-			       get->local[0].len, get->local[1].len, (unsigned long long)d.len[0],
-			       (unsigned long long)d.len[1]);
+		fabric_violate(f, "rank %d: %s of %zu + %zu bytes, registered are %llu + %llu", t->rank, what, get->local[0].len,
+			       get->local[1].len, (unsigned long long)d.len[0], (unsigned long long)d.len[1]);
 	if (rng_percent(&f->rng, f->cfg.refuse_percent)) {
 		struct link *l = fabric_link(f, t->rank, peer);
 
@@ -718,11 +717,16 @@ static int rma_start(struct transport *base, int peer, enum transport_access acc
 	err = -ENOMEM;
 	if (!g)
 		goto out;
-	*g = (struct get){ .next = f->nodes[t->rank].gets, .cookie = get->cookie, .id = d.id, .peer = peer,
-			   .due = f->now + rng_below(&f->rng, (uint64_t)f->cfg.get_delay_max + 1),
-			   .err = rma_outcome(f, peer, access), .access = access, .behind = *behind,
-			   .base = { get->local[0].base, get->local[1].base },
-			   .len = { get->local[0].len, get->local[1].len } };
+	*g = (struct get){.next = f->nodes[t->rank].gets,
+			  .cookie = get->cookie,
+			  .id = d.id,
+			  .peer = peer,
+			  .due = f->now + rng_below(&f->rng, (uint64_t)f->cfg.get_delay_max + 1),
+			  .err = rma_outcome(f, peer, access),
+			  .access = access,
+			  .behind = *behind,
+			  .base = {get->local[0].base, get->local[1].base},
+			  .len = {get->local[0].len, get->local[1].len}};
 	f->nodes[t->rank].gets = g;
 	err = 0;
 out:
@@ -750,8 +754,10 @@ static int fake_cancel_later(struct fake *t, int peer, uint64_t cookie, const st
 
 	if (!c)
 		return 0;
-	*c = (struct cancelled){ .next = f->nodes[t->rank].cancelled, .cookie = cookie, .peer = peer,
-				 .due = f->now + 1 + rng_below(&f->rng, f->cfg.cancel_delay_max) };
+	*c = (struct cancelled){.next = f->nodes[t->rank].cancelled,
+				.cookie = cookie,
+				.peer = peer,
+				.due = f->now + 1 + rng_below(&f->rng, f->cfg.cancel_delay_max)};
 	for (int i = 0; g && g->access == TRANSPORT_GET && i < 2; i++) {
 		c->base[i] = g->base[i];
 		c->len[i] = g->len[i];
@@ -804,8 +810,7 @@ static void fake_forget(struct transport *base, int peer)
 	fake_leave(t);
 }
 
-static void fake_counters(const struct transport *base, int peer,
-			  void (*add)(void *arg, const char *name, uint64_t value), void *arg)
+static void fake_counters(const struct transport *base, int peer, void (*add)(void *arg, const char *name, uint64_t value), void *arg)
 {
 	const struct fake *t = fake_of_const(base);
 	uint64_t sum = 0;
@@ -817,17 +822,15 @@ static void fake_counters(const struct transport *base, int peer,
 	add(arg, "fake_packets", sum);
 }
 
-#define FAKE_COMMON                                                                                    \
-	.describe = fake_describe, .address = fake_address, .attach = fake_attach,                     \
-	.close = fake_close, .awaits = fake_awaits, .reaches = fake_reaches,                       \
-	.payload_max = fake_payload_max, .reserve = fake_reserve, .commit = fake_commit,               \
-	.discard = fake_discard, .poll = fake_poll, .ready = fake_ready, .arm = fake_arm,              \
-	.disarm = fake_disarm, .wake = fake_wake, .leave = fake_depart,                                 \
+#define FAKE_COMMON                                                                                                                        \
+	.describe = fake_describe, .address = fake_address, .attach = fake_attach, .close = fake_close, .awaits = fake_awaits,             \
+	.reaches = fake_reaches, .payload_max = fake_payload_max, .reserve = fake_reserve, .commit = fake_commit, .discard = fake_discard, \
+	.poll = fake_poll, .ready = fake_ready, .arm = fake_arm, .disarm = fake_disarm, .wake = fake_wake, .leave = fake_depart,           \
 	.doorbell = fake_doorbell, .forget = fake_forget, .counters = fake_counters
 
-#define FAKE_RMA                                                                                     \
-	.name = "fake", .open = fake_open, .pack_rkey = fake_pack_rkey, .release_rkey = fake_release_rkey,           \
-	.prefers_get = fake_prefers_get, .learns_get = fake_learns_get, .get = fake_get, .prefers_put = fake_prefers_put, .put = fake_put,        \
+#define FAKE_RMA                                                                                                                           \
+	.name = "fake", .open = fake_open, .pack_rkey = fake_pack_rkey, .release_rkey = fake_release_rkey,                                 \
+	.prefers_get = fake_prefers_get, .learns_get = fake_learns_get, .get = fake_get, .prefers_put = fake_prefers_put, .put = fake_put, \
 	.cancel = fake_cancel
 
 const struct transport_ops fake_ops = {

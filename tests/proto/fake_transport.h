@@ -22,24 +22,24 @@ struct fabric;
 struct fabric_config {
 	uint64_t seed;
 	int size;
-	bool carries_self;        /* is peer == rank reached by the fake, too? */
-	unsigned delay_max;       /* ticks that a packet takes at most */
-	unsigned connect_max;     /* ticks from the first reserve until a link stands, at most */
-	unsigned room_packets;    /* packets under way on one link, at most; 0: 1,000,000 */
-	size_t room_bytes;        /* bytes under way on one link, at most; 0: 1 GiB */
-	unsigned refuse_percent;  /* reserve and get return -EAGAIN without need */
-	size_t payload_max;       /* 0: 256 .. 65536 for each pair at random */
-	unsigned spurious_percent;/* rings without cause, polls that deliver nothing */
-	bool learns_gets;         /* whether a get is used is learned */
-	size_t get_min;           /* prefers_get() from this size on */
-	unsigned get_delay_max;   /* ticks that a get takes at most */
+	bool carries_self;         /* is peer == rank reached by the fake, too? */
+	unsigned delay_max;        /* ticks that a packet takes at most */
+	unsigned connect_max;      /* ticks from the first reserve until a link stands, at most */
+	unsigned room_packets;     /* packets under way on one link, at most; 0: 1,000,000 */
+	size_t room_bytes;         /* bytes under way on one link, at most; 0: 1 GiB */
+	unsigned refuse_percent;   /* reserve and get return -EAGAIN without need */
+	size_t payload_max;        /* 0: 256 .. 65536 for each pair at random */
+	unsigned spurious_percent; /* rings without cause, polls that deliver nothing */
+	bool learns_gets;          /* whether a get is used is learned */
+	size_t get_min;            /* prefers_get() from this size on */
+	unsigned get_delay_max;    /* ticks that a get takes at most */
 	unsigned pack_refuse_percent;
-	unsigned pack_delay_max;  /* ticks that the memory of an rkey takes to be registered, at most; pack_rkey() is -EAGAIN meanwhile */
-	unsigned cancel_delay_max;/* ticks from cancel() to on_cancelled, at most; 0: cancel() returns 0 */
+	unsigned pack_delay_max;   /* ticks that the memory of an rkey takes to be registered, at most; pack_rkey() is -EAGAIN meanwhile */
+	unsigned cancel_delay_max; /* ticks from cancel() to on_cancelled, at most; 0: cancel() returns 0 */
 	unsigned get_fail_percent;
-	size_t put_min;           /* prefers_put() from this size on */
+	size_t put_min; /* prefers_put() from this size on */
 	unsigned put_fail_percent;
-	int get_errno;            /* how rma operations and leases fail; 0: -EPERM or -ENOSYS at random */
+	int get_errno; /* how rma operations and leases fail; 0: -EPERM or -ENOSYS at random */
 	unsigned lease_fail_percent;
 };
 

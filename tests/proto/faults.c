@@ -26,8 +26,8 @@ static void others_go_on(struct world *w, int a, int b)
 {
 	struct text t = text_of(11, 9000);
 	struct ibvx_status s;
-	struct ibvx_sbuf out = { NULL, 0, t.bytes, t.len, 11 };
-	struct ibvx_rbuf in = { mem[3], BIG, 0 };
+	struct ibvx_sbuf out = {NULL, 0, t.bytes, t.len, 11};
+	struct ibvx_rbuf in = {mem[3], BIG, 0};
 	ibvx_req send, recv;
 
 	assert_int_equal(ibvx_issend(w->ep[a], &out, b, 77, CTX + 9, &send), 0);
@@ -45,7 +45,7 @@ struct outcomes {
 
 static void sender_dies_in_rendezvous(void **state)
 {
-	struct outcomes seen = { 0, 0 };
+	struct outcomes seen = {0, 0};
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -72,7 +72,7 @@ static void sender_dies_in_rendezvous(void **state)
 		seen.good += err == 0;
 		settle(&w);
 		recv = IBVX_REQ_NULL;
-		err = ibvx_irecv(w.ep[0], &(struct ibvx_rbuf){ mem[0], BIG, 0 }, 1, 1, CTX, &recv);
+		err = ibvx_irecv(w.ep[0], &(struct ibvx_rbuf){mem[0], BIG, 0}, 1, 1, CTX, &recv);
 		named(err ? err : finish(&w, 0, &recv, &s), -ECONNRESET, "rank 1");
 		others_go_on(&w, 0, 2);
 		end(&w);
@@ -88,7 +88,7 @@ static void receiver_dies_in_rendezvous(void **state)
 		struct text t = text_of(1, BIG);
 		struct world_config cfg = ugly(3, seed);
 		struct world w;
-		struct ibvx_sbuf buf = { NULL, 0, t.bytes, 8, 0 };
+		struct ibvx_sbuf buf = {NULL, 0, t.bytes, 8, 0};
 		ibvx_req send[3], late = IBVX_REQ_NULL;
 		int err;
 
@@ -117,7 +117,7 @@ static void receiver_dies_in_rendezvous(void **state)
 
 static void sender_dies_in_fragments(void **state)
 {
-	struct outcomes seen = { 0, 0 };
+	struct outcomes seen = {0, 0};
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -144,7 +144,7 @@ static void sender_dies_in_fragments(void **state)
 			/* it may lie here in part, or in whole */
 			found = ibvx_iprobe(w.ep[0], 1, 1, CTX, &s);
 			recv = IBVX_REQ_NULL;
-			err = ibvx_irecv(w.ep[0], &(struct ibvx_rbuf){ mem[0], BIG, 0 }, 1, 1, CTX, &recv);
+			err = ibvx_irecv(w.ep[0], &(struct ibvx_rbuf){mem[0], BIG, 0}, 1, 1, CTX, &recv);
 			err = err ? err : finish(&w, 0, &recv, &s);
 			if (found <= 0)
 				assert_int_not_equal(err, 0);
@@ -225,7 +225,7 @@ static void whole_job(void **state)
 		struct text t = text_of(1, BIG);
 		struct ibvx_status s;
 		struct world w;
-		struct ibvx_sbuf buf = { NULL, 0, t.bytes, 8, 0 };
+		struct ibvx_sbuf buf = {NULL, 0, t.bytes, 8, 0};
 		ibvx_req recv[2], send, late = IBVX_REQ_NULL;
 		int err;
 
@@ -325,7 +325,7 @@ static void dies_while_a_send_starts(void **state)
 	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
 		struct text t = text_of(1, 4000);
-		struct ibvx_sbuf buf = { NULL, 0, t.bytes, t.len, 1 };
+		struct ibvx_sbuf buf = {NULL, 0, t.bytes, t.len, 1};
 		atomic_uint dropped = 0;
 		struct world w;
 		ibvx_req send;
@@ -341,7 +341,7 @@ static void dies_while_a_send_starts(void **state)
 			err = ibvx_pin_isend_copy(w.ep[0], NULL, &buf, 1, 1, CTX, false, &send);
 		else
 			err = ibvx_pin_isend(w.ep[0], fake_array_donate(text_of(1, t.len).bytes, t.len, 1, &dropped),
-					     &(struct ibvx_sbuf){ .body_bytes = t.len, .user = 1 }, 1, 1, CTX, false, &send);
+					     &(struct ibvx_sbuf){.body_bytes = t.len, .user = 1}, 1, 1, CTX, false, &send);
 		assert_int_equal(err, 0);
 		assert_int_equal(w.ep[0]->peers[1].state, PEER_FAILED);
 		assert_true(list_empty(&w.ep[0]->peers[1].sends));
@@ -413,9 +413,9 @@ static void corrupt_packets(void **state)
 		open[count++] = take(&w, 0, IBVX_ANY_SOURCE, IBVX_ANY_TAG, mem[0], (size_t)rng_below(&r, BIG));
 		open[count++] = take(&w, 0, 1, 3, mem[1], BIG);
 		for (int i = 0; i < 2; i++)
-			open[count++] = put(&w, 0, 1, 1, (struct text){ t.bytes, (size_t)rng_below(&r, BIG) }, 1, i);
+			open[count++] = put(&w, 0, 1, 1, (struct text){t.bytes, (size_t)rng_below(&r, BIG)}, 1, i);
 		for (int i = 0; i < 2; i++)
-			(void)put(&w, 1, 0, 3, (struct text){ t.bytes, (size_t)rng_below(&r, BIG) }, 1, i);
+			(void)put(&w, 1, 0, 3, (struct text){t.bytes, (size_t)rng_below(&r, BIG)}, 1, i);
 		for (int i = 0; i < 30; i++) {
 			struct wire_hdr hdr;
 			unsigned char payload[512];

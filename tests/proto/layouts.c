@@ -9,7 +9,7 @@
 #define CELL 8   /* bytes of a block */
 #define PITCH 20 /* from block to block */
 
-static const size_t sizes[] = { 0, 8, 3000, 60000 }; /* empty, eager, fragmented (packets of 512), rendezvous */
+static const size_t sizes[] = {0, 8, 3000, 60000}; /* empty, eager, fragmented (packets of 512), rendezvous */
 
 /* Blocks of CELL bytes, PITCH apart, as often as the message is long. */
 static struct ibvx_layout *cells(void)
@@ -49,8 +49,7 @@ static void cells_hold(const char *memory, struct text t, size_t capacity)
 static void send_cells(struct world *w, int to, const char *memory, size_t bytes, ibvx_req *req)
 {
 	struct ibvx_layout *l = cells();
-	const struct ibvx_sbuf buf = { .head = "hea", .head_bytes = 3, .body = memory, .body_bytes = bytes, .user = 9,
-				       .layout = l };
+	const struct ibvx_sbuf buf = {.head = "hea", .head_bytes = 3, .body = memory, .body_bytes = bytes, .user = 9, .layout = l};
 
 	assert_int_equal(ibvx_isend(w->ep[0], &buf, to, 4, CTX, req), 0);
 	ibvx_layout_free(l); /* the request keeps it */
@@ -67,7 +66,7 @@ static void both_ways(void **state)
 			struct text t = text_of(6, bytes), flat = text_of(0, bytes + 3);
 			char *from = memory_new(bytes), *in = memory_new(bytes);
 			struct ibvx_layout *l = cells();
-			const struct ibvx_rbuf buf = { .base = in, .capacity_bytes = bytes, .layout = l };
+			const struct ibvx_rbuf buf = {.base = in, .capacity_bytes = bytes, .layout = l};
 			ibvx_req send, recv, message;
 			struct ibvx_status s;
 			struct world w;
@@ -116,10 +115,10 @@ static void truncated(void **state)
 	for (size_t kind = 1; kind < 4; kind++)
 		for (int posted = 0; posted < 2; posted++) {
 			size_t bytes = sizes[kind];
-			struct text t = text_of(6, bytes), next = text_of(7, 20), got = text_of(0, 20), nothing = { NULL, 0 };
+			struct text t = text_of(6, bytes), next = text_of(7, 20), got = text_of(0, 20), nothing = {NULL, 0};
 			char *in = memory_new(bytes);
 			struct ibvx_layout *l = cells();
-			const struct ibvx_rbuf buf = { .base = in, .capacity_bytes = bytes - 1, .layout = l };
+			const struct ibvx_rbuf buf = {.base = in, .capacity_bytes = bytes - 1, .layout = l};
 			ibvx_req send[2], recv[2];
 			struct ibvx_status s;
 			struct world w;
@@ -166,8 +165,8 @@ static void refused(void **state)
 	struct ibvx_layout *none, *far, *calls;
 	char byte = 0;
 	struct ibvx_status s;
-	struct ibvx_rbuf to = { .base = &byte, .capacity_bytes = 1 };
-	struct ibvx_sbuf from = { .body = &byte, .body_bytes = 1 };
+	struct ibvx_rbuf to = {.base = &byte, .capacity_bytes = 1};
+	struct ibvx_sbuf from = {.body = &byte, .body_bytes = 1};
 	ibvx_req req;
 	struct world w;
 
@@ -213,7 +212,7 @@ static void peer_dies(void **state)
 		struct text t = text_of(6, bytes);
 		char *from = memory_new(bytes), *in = memory_new(bytes);
 		struct ibvx_layout *l = cells();
-		const struct ibvx_rbuf buf = { .base = in, .capacity_bytes = bytes, .layout = l };
+		const struct ibvx_rbuf buf = {.base = in, .capacity_bytes = bytes, .layout = l};
 		ibvx_req send, recv;
 		struct world w;
 

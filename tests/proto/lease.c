@@ -68,7 +68,7 @@ static void both_wait(void **state)
 /* A matched probe that is received by a call that waits. */
 static void matched_probe(void **state)
 {
-	const struct ibvx_want want = { 1, 5, CTX, BYTES, 0, 0, NULL };
+	const struct ibvx_want want = {1, 5, CTX, BYTES, 0, 0, NULL};
 	struct ibvx_status s;
 	struct caller from;
 	struct fake_array m;
@@ -94,7 +94,7 @@ static void matched_probe(void **state)
 /* Only one of them waits in the call, or has pinnable memory: the pipeline. */
 static void one_waits(void **state)
 {
-	const struct ibvx_want want = { 1, 5, CTX, 60000, 0, 0, NULL };
+	const struct ibvx_want want = {1, 5, CTX, 60000, 0, 0, NULL};
 	struct text t = text_of(5, 60000);
 	struct ibvx_status s;
 	struct caller one;
@@ -271,7 +271,7 @@ static void crowd(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 30; seed++) {
-		static const int64_t offers_ns[] = { 1, 200000, 5000000, LONG_NS };
+		static const int64_t offers_ns[] = {1, 200000, 5000000, LONG_NS};
 		struct caller from[4], to[4];
 		struct world w;
 
@@ -312,20 +312,23 @@ static void nonsense(void **state)
 		uint32_t id, len;
 		uint64_t offset, value;
 	} bad[] = {
-		{ 0, 0, WIRE_LEASE_BYTES, 0, 100 },          { WIRE_LEASE, 1, WIRE_LEASE_BYTES, 0, 100 },
-		{ WIRE_LEASE, 0, 0, 0, 100 },                 { WIRE_LEASE, 0, WIRE_LEASE_BYTES + 8, 0, 100 },
-		{ WIRE_LEASE, 0, WIRE_LEASE_BYTES, 8, 100 }, { WIRE_LEASE, 0, WIRE_LEASE_BYTES, 0, 0 },
-		{ WIRE_LEASE, 0, WIRE_LEASE_BYTES, 0, 60001 },
-		{ WIRE_LEASE, 0, WIRE_LEASE_BYTES, 0, LEASE_BYTES + 1 },
+		{0, 0, WIRE_LEASE_BYTES, 0, 100},
+		{WIRE_LEASE, 1, WIRE_LEASE_BYTES, 0, 100},
+		{WIRE_LEASE, 0, 0, 0, 100},
+		{WIRE_LEASE, 0, WIRE_LEASE_BYTES + 8, 0, 100},
+		{WIRE_LEASE, 0, WIRE_LEASE_BYTES, 8, 100},
+		{WIRE_LEASE, 0, WIRE_LEASE_BYTES, 0, 0},
+		{WIRE_LEASE, 0, WIRE_LEASE_BYTES, 0, 60001},
+		{WIRE_LEASE, 0, WIRE_LEASE_BYTES, 0, LEASE_BYTES + 1},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		const struct wire_long lng = { 0, i + 1 < sizeof(bad) / sizeof(bad[0]) ? 60000 : BYTES };
-		const char payload[WIRE_LEASE_BYTES + 8] = { 0 };
-		struct wire_hdr rts = { .kind = WIRE_RTS, .flags = bad[i].waits, .len = sizeof(lng),
-					.msg = { .context = CTX, .tag = 5, .user = 5 } };
-		struct wire_hdr hdr = { .kind = WIRE_SEGMENT, .len = bad[i].len };
+		const struct wire_long lng = {0, i + 1 < sizeof(bad) / sizeof(bad[0]) ? 60000 : BYTES};
+		const char payload[WIRE_LEASE_BYTES + 8] = {0};
+		struct wire_hdr rts = {
+			.kind = WIRE_RTS, .flags = bad[i].waits, .len = sizeof(lng), .msg = {.context = CTX, .tag = 5, .user = 5}};
+		struct wire_hdr hdr = {.kind = WIRE_SEGMENT, .len = bad[i].len};
 		struct caller to;
 		struct world w;
 
@@ -336,7 +339,7 @@ static void nonsense(void **state)
 		while (fabric_sent(w.fabric, 0, 1, WIRE_CTS) == 0)
 			usleep(100);
 		/* the first request of the endpoint */
-		hdr.ctl = (struct wire_ctl){ .id = (1u << 24) + bad[i].id, .offset = bad[i].offset, .value = bad[i].value };
+		hdr.ctl = (struct wire_ctl){.id = (1u << 24) + bad[i].id, .offset = bad[i].offset, .value = bad[i].value};
 		assert_int_equal(fabric_inject(w.fabric, 1, 0, &hdr, payload), 0);
 		assert_int_equal(ended(&to), -EPROTO);
 		for (size_t at = 0; at < to.bytes; at++)
@@ -351,10 +354,10 @@ static void nonsense(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_wait), cmocka_unit_test(matched_probe), cmocka_unit_test(one_waits),
-		cmocka_unit_test(nobody_comes), cmocka_unit_test(unreadable), cmocka_unit_test(too_slow),
-		cmocka_unit_test(ended_by_another), cmocka_unit_test(truncated), cmocka_unit_test(crowd),
-		cmocka_unit_test(deaths), cmocka_unit_test(nonsense),
+		cmocka_unit_test(both_wait),        cmocka_unit_test(matched_probe), cmocka_unit_test(one_waits),
+		cmocka_unit_test(nobody_comes),     cmocka_unit_test(unreadable),    cmocka_unit_test(too_slow),
+		cmocka_unit_test(ended_by_another), cmocka_unit_test(truncated),     cmocka_unit_test(crowd),
+		cmocka_unit_test(deaths),           cmocka_unit_test(nonsense),
 	};
 
 	return cmocka_run_group_tests_name("lease", tests, NULL, NULL);

@@ -20,7 +20,7 @@ static void by_source_tag_and_context(void **state)
 	rc = take(&w, 0, 1, 8, c, sizeof(c));
 	for (unsigned i = 0; i < 4; i++)
 		t[i] = text_of(i, 8);
-	far = (struct ibvx_sbuf){ NULL, 0, t[3].bytes, 8, 3 };
+	far = (struct ibvx_sbuf){NULL, 0, t[3].bytes, 8, 3};
 	assert_int_equal(ibvx_isend(w.ep[1], &far, 0, 8, CTX + 1, &other), 0); /* another context */
 	rq[0] = put(&w, 1, 0, 8, t[0], 0, false);
 	rq[1] = put(&w, 1, 0, 9, t[1], 1, false);
@@ -59,7 +59,7 @@ static void posted_order_across_wildcards(void **state)
 	(void)state;
 	begin(&w, calm(2, 0), NULL);
 	for (int perm = 0; perm < 24; perm++) {
-		int left[4] = { 0, 1, 2, 3 }, count = 4, code = perm;
+		int left[4] = {0, 1, 2, 3}, count = 4, code = perm;
 		ibvx_req recv[4], send[4];
 		struct ibvx_status s;
 		char mem[4][8];
@@ -88,12 +88,12 @@ static void posted_order_across_wildcards(void **state)
 
 static void unexpected_order(void **state)
 {
-	static const int tags[] = { 1, 2, 1, 3, 2, 1 };
+	static const int tags[] = {1, 2, 1, 3, 2, 1};
 	static const struct {
 		int source, tag;
 		uint64_t user;
-	} wanted[] = { { 1, 3, 3 }, { IBVX_ANY_SOURCE, 2, 1 }, { 1, IBVX_ANY_TAG, 0 },
-		       { IBVX_ANY_SOURCE, IBVX_ANY_TAG, 2 }, { 1, 1, 5 }, { IBVX_ANY_SOURCE, IBVX_ANY_TAG, 4 } };
+	} wanted[] = {{1, 3, 3}, {IBVX_ANY_SOURCE, 2, 1},           {1, IBVX_ANY_TAG, 0}, {IBVX_ANY_SOURCE, IBVX_ANY_TAG, 2},
+		      {1, 1, 5}, {IBVX_ANY_SOURCE, IBVX_ANY_TAG, 4}};
 	struct world w;
 	struct text t = text_of(1, 8);
 	struct ibvx_status s;
@@ -153,8 +153,8 @@ static void no_overtaking(void **state)
 	static const struct {
 		size_t len;
 		bool sync;
-	} kinds[] = { { 8, false }, { 100000, false }, { 0, true }, { 3000, false }, { 70000, true },
-		      { 3000, true }, { 0, false }, { 1, false }, { 20000, false }, { 16, true } };
+	} kinds[] = {{8, false},   {100000, false}, {0, true},  {3000, false},  {70000, true},
+		     {3000, true}, {0, false},      {1, false}, {20000, false}, {16, true}};
 	enum { KINDS = 10, MESSAGES = 30 };
 	static char mem[MESSAGES][100000];
 
@@ -205,7 +205,7 @@ static void probe_and_matched_probe(void **state)
 		struct ibvx_sbuf two;
 
 		t[i] = text_of(i, 600 * (i + 1)); /* one fragmented, two announced */
-		two = (struct ibvx_sbuf){ t[i].bytes, 100, t[i].bytes + 100, t[i].len - 100, i };
+		two = (struct ibvx_sbuf){t[i].bytes, 100, t[i].bytes + 100, t[i].len - 100, i};
 		assert_int_equal(ibvx_isend(w.ep[1], &two, 0, 2, CTX, &send[i]), 0);
 	}
 	settle(&w);
@@ -225,7 +225,7 @@ static void probe_and_matched_probe(void **state)
 	assert_int_equal(finish(&w, 0, &r, &s), 0);
 	assert_int_equal(s.user, 1);
 	assert_text(mem, 1, 1200);
-	buf = (struct ibvx_rbuf){ mem, sizeof(mem), 0 };
+	buf = (struct ibvx_rbuf){mem, sizeof(mem), 0};
 	assert_int_equal(ibvx_imrecv(w.ep[0], &message, &buf, &r), 0);
 	assert_true(message == IBVX_REQ_NULL);
 	assert_int_equal(finish(&w, 0, &r, &s), 0);
@@ -288,8 +288,7 @@ static void alike_then_another(unsigned alike, bool any)
 	for (unsigned i = 0; i < count; i++) {
 		bool other = i == alike;
 
-		recv[i] = take(&w, 0, other && any ? IBVX_ANY_SOURCE : 1, !other ? 5 : any ? IBVX_ANY_TAG : 6,
-			       mem[i], 8);
+		recv[i] = take(&w, 0, other && any ? IBVX_ANY_SOURCE : 1, !other ? 5 : any ? IBVX_ANY_TAG : 6, mem[i], 8);
 		if (i == gone)
 			assert_int_equal(ibvx_cancel(w.ep[0], recv[i]), 0);
 	}
@@ -315,7 +314,7 @@ static void alike_then_another(unsigned alike, bool any)
 
 static void receives_alike(void **state)
 {
-	static const unsigned alike[] = { 1, 2, 64, 127, 128, 129, ALIKE_MOST };
+	static const unsigned alike[] = {1, 2, 64, 127, 128, 129, ALIKE_MOST};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(alike) / sizeof(alike[0]); i++) {
@@ -325,10 +324,14 @@ static void receives_alike(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(by_source_tag_and_context), cmocka_unit_test(posted_order_across_wildcards),
-	cmocka_unit_test(unexpected_order),          cmocka_unit_test(tag_of_any),
-	cmocka_unit_test(no_overtaking),             cmocka_unit_test(probe_and_matched_probe),
-	cmocka_unit_test(cancelled),                 cmocka_unit_test(receives_alike),
+	cmocka_unit_test(by_source_tag_and_context),
+	cmocka_unit_test(posted_order_across_wildcards),
+	cmocka_unit_test(unexpected_order),
+	cmocka_unit_test(tag_of_any),
+	cmocka_unit_test(no_overtaking),
+	cmocka_unit_test(probe_and_matched_probe),
+	cmocka_unit_test(cancelled),
+	cmocka_unit_test(receives_alike),
 };
 
 int main(void)

@@ -37,8 +37,7 @@ static void op_remove(struct actor *a, unsigned i)
 	a->ops[i] = a->ops[--a->op_count];
 }
 
-static void event_add(struct actor *a, enum event_kind kind, unsigned index, int source, int tag,
-		      uint64_t user)
+static void event_add(struct actor *a, enum event_kind kind, unsigned index, int source, int tag, uint64_t user)
 {
 	if (a->event_count == a->event_room) {
 		a->event_room = a->event_room ? 2 * a->event_room : 64;
@@ -46,7 +45,7 @@ static void event_add(struct actor *a, enum event_kind kind, unsigned index, int
 		if (!a->events)
 			traffic_fail(a->cfg, "no memory for %u events", a->event_room);
 	}
-	a->events[a->event_count++] = (struct event){ kind, index, source, tag, user };
+	a->events[a->event_count++] = (struct event){kind, index, source, tag, user};
 }
 
 /* --- sends --- */
@@ -63,7 +62,7 @@ static struct operation *send_prepare(struct actor *a, struct ibvx_sbuf *buf)
 		op->memory[i] = memory_get(a, op->m.bytes[i]);
 		pattern_fill(a->cfg, op->m.user, i ? op->m.bytes[0] : 0, op->memory[i], op->m.bytes[i]);
 	}
-	*buf = (struct ibvx_sbuf){ op->memory[0], op->m.bytes[0], op->memory[1], op->m.bytes[1], op->m.user, NULL };
+	*buf = (struct ibvx_sbuf){op->memory[0], op->m.bytes[0], op->memory[1], op->m.bytes[1], op->m.user, NULL};
 	return op;
 }
 
@@ -77,8 +76,8 @@ static void send_poison(struct operation *op)
 static void send_ended(struct actor *a, struct operation *op, int err, const struct ibvx_status *s)
 {
 	if (err)
-		traffic_fail(a->cfg, "rank %d: send %llx to rank %d: %s (%s)", a->rank,
-			     (unsigned long long)op->m.user, op->m.dst, strerror(-err), ibvx_error());
+		traffic_fail(a->cfg, "rank %d: send %llx to rank %d: %s (%s)", a->rank, (unsigned long long)op->m.user, op->m.dst,
+			     strerror(-err), ibvx_error());
 	if (s && (s->source != op->m.dst || s->tag != op->m.tag || s->context != op->m.context || s->error))
 		traffic_fail(a->cfg, "rank %d: send %llx: status has rank %d tag %d context %d error %d", a->rank,
 			     (unsigned long long)op->m.user, s->source, s->tag, s->context, s->error);
@@ -88,8 +87,7 @@ static void send_ended(struct actor *a, struct operation *op, int err, const str
 	}
 	for (int i = 0; i < 2; i++)
 		if (!pattern_holds(a->cfg, op->m.user, i ? op->m.bytes[0] : 0, op->memory[i], op->m.bytes[i]))
-			traffic_fail(a->cfg, "rank %d: send %llx: its memory was changed", a->rank,
-				     (unsigned long long)op->m.user);
+			traffic_fail(a->cfg, "rank %d: send %llx: its memory was changed", a->rank, (unsigned long long)op->m.user);
 	send_poison(op);
 	op_free(op);
 	atomic_fetch_add(&a->successes, 1);
@@ -109,16 +107,14 @@ void op_start_send(struct actor *a)
 		err = op_spread_isend(a, op, &buf);
 	memset(&buf, 0xdd, sizeof(buf)); /* it was copied */
 	if (err)
-		traffic_fail(a->cfg, "rank %d: isend to rank %d: %s (%s)", a->rank, op->m.dst, strerror(-err),
-			     ibvx_error());
+		traffic_fail(a->cfg, "rank %d: isend to rank %d: %s (%s)", a->rank, op->m.dst, strerror(-err), ibvx_error());
 	if (!op->m.detach) {
 		op_add(a, op);
 		return;
 	}
 	err = ibvx_request_free(a->ep, &op->req);
 	if (err || op->req != IBVX_REQ_NULL)
-		traffic_fail(a->cfg, "rank %d: request_free: %d, handle %llx", a->rank, err,
-			     (unsigned long long)op->req);
+		traffic_fail(a->cfg, "rank %d: request_free: %d, handle %llx", a->rank, err, (unsigned long long)op->req);
 	a->kept = realloc(a->kept, (a->kept_count + 3) * sizeof(*a->kept));
 	if (!a->kept)
 		traffic_fail(a->cfg, "no memory");
@@ -169,7 +165,7 @@ static void receive_prepare(struct actor *a, struct operation *op, struct ibvx_r
 		memset(op->memory[0], CANARY, CANARY_MAX);
 		memset(op->memory[0] + op->capacity - CANARY_MAX, CANARY, CANARY_MAX);
 	}
-	*buf = (struct ibvx_rbuf){ op->memory[0], op->capacity, op->split, NULL };
+	*buf = (struct ibvx_rbuf){op->memory[0], op->capacity, op->split, NULL};
 	if (!op->pinnable && !op->split && spread_draw(a, op->capacity)) {
 		spread_init(a, &op->spread, op->capacity);
 		buf->base = spread_base(&op->spread);
@@ -181,18 +177,17 @@ static void check_status(struct actor *a, const struct ibvx_status *s, int sourc
 {
 	if (!message_of_user(a->cfg, s->user, m) || m->dst != a->rank || m->round != a->round ||
 	    (m->channel != a->channel && !a->cfg->shared))
-		traffic_fail(a->cfg, "rank %d channel %d round %d: got %llx, which nobody sent here (source %d tag %d)",
-			     a->rank, a->channel, a->round, (unsigned long long)s->user, s->source, s->tag);
-	if (s->source != m->src || s->tag != m->tag || s->context != m->context ||
-	    s->head_bytes != m->bytes[0] || s->body_bytes != m->bytes[1])
-		traffic_fail(a->cfg, "rank %d: message %llx: status has rank %d tag %d context %d, %llu + %llu bytes; "
-			     "sent were rank %d tag %d context %d, %zu + %zu bytes", a->rank,
-			     (unsigned long long)s->user, s->source, s->tag, s->context,
-			     (unsigned long long)s->head_bytes, (unsigned long long)s->body_bytes, m->src, m->tag,
-			     m->context, m->bytes[0], m->bytes[1]);
+		traffic_fail(a->cfg, "rank %d channel %d round %d: got %llx, which nobody sent here (source %d tag %d)", a->rank,
+			     a->channel, a->round, (unsigned long long)s->user, s->source, s->tag);
+	if (s->source != m->src || s->tag != m->tag || s->context != m->context || s->head_bytes != m->bytes[0] ||
+	    s->body_bytes != m->bytes[1])
+		traffic_fail(a->cfg,
+			     "rank %d: message %llx: status has rank %d tag %d context %d, %llu + %llu bytes; "
+			     "sent were rank %d tag %d context %d, %zu + %zu bytes",
+			     a->rank, (unsigned long long)s->user, s->source, s->tag, s->context, (unsigned long long)s->head_bytes,
+			     (unsigned long long)s->body_bytes, m->src, m->tag, m->context, m->bytes[0], m->bytes[1]);
 	if ((source != IBVX_ANY_SOURCE && source != m->src) || (tag != IBVX_ANY_TAG && tag != m->tag))
-		traffic_fail(a->cfg, "rank %d: asked for rank %d tag %d, got rank %d tag %d", a->rank, source, tag,
-			     m->src, m->tag);
+		traffic_fail(a->cfg, "rank %d: asked for rank %d tag %d, got rank %d tag %d", a->rank, source, tag, m->src, m->tag);
 }
 
 static void check_truncated(struct actor *a, struct operation *op, int err, const struct ibvx_status *s)
@@ -201,8 +196,8 @@ static void check_truncated(struct actor *a, struct operation *op, int err, cons
 
 	if (err != -EMSGSIZE || s->body)
 		traffic_fail(a->cfg, "rank %d: message %llx of %llu + %llu bytes into %zu: %d, body %p", a->rank,
-			     (unsigned long long)s->user, (unsigned long long)s->head_bytes,
-			     (unsigned long long)s->body_bytes, op->capacity, err, s->body);
+			     (unsigned long long)s->user, (unsigned long long)s->head_bytes, (unsigned long long)s->body_bytes,
+			     op->capacity, err, s->body);
 	if (!untouched(op->memory[0], 0, guarded))
 		traffic_fail(a->cfg, "rank %d: message %llx was truncated, and the buffer was changed", a->rank,
 			     (unsigned long long)s->user);
@@ -214,19 +209,15 @@ static void check_payload(struct actor *a, struct operation *op, const struct ib
 	size_t rest = op->capacity > 2 * CANARY_MAX ? op->capacity - CANARY_MAX : 0;
 
 	if (!pattern_holds(a->cfg, s->user, 0, op->memory[0], here))
-		traffic_fail(a->cfg, "rank %d: message %llx (%llu + %llu bytes): wrong bytes", a->rank,
-			     (unsigned long long)s->user, (unsigned long long)s->head_bytes,
-			     (unsigned long long)s->body_bytes);
+		traffic_fail(a->cfg, "rank %d: message %llx (%llu + %llu bytes): wrong bytes", a->rank, (unsigned long long)s->user,
+			     (unsigned long long)s->head_bytes, (unsigned long long)s->body_bytes);
 	if (!untouched(op->memory[0], here > rest ? here : rest, op->capacity))
-		traffic_fail(a->cfg, "rank %d: message %llx: bytes behind its end were changed", a->rank,
-			     (unsigned long long)s->user);
-	if (op->split && s->body_bytes &&
-	    (!s->body || !pattern_holds(a->cfg, s->user, s->head_bytes, s->body, s->body_bytes)))
+		traffic_fail(a->cfg, "rank %d: message %llx: bytes behind its end were changed", a->rank, (unsigned long long)s->user);
+	if (op->split && s->body_bytes && (!s->body || !pattern_holds(a->cfg, s->user, s->head_bytes, s->body, s->body_bytes)))
 		traffic_fail(a->cfg, "rank %d: message %llx: wrong bytes in the body (%llu bytes at %p)", a->rank,
 			     (unsigned long long)s->user, (unsigned long long)s->body_bytes, s->body);
 	if (!op->split && s->body)
-		traffic_fail(a->cfg, "rank %d: message %llx: a body without split", a->rank,
-			     (unsigned long long)s->user);
+		traffic_fail(a->cfg, "rank %d: message %llx: a body without split", a->rank, (unsigned long long)s->user);
 }
 
 static void receive_ended(struct actor *a, struct operation *op, int err, const struct ibvx_status *s)
@@ -243,12 +234,12 @@ static void receive_ended(struct actor *a, struct operation *op, int err, const 
 		return;
 	}
 	if (err && err != -EMSGSIZE)
-		traffic_fail(a->cfg, "rank %d: receive (rank %d tag %d): %s (%s)", a->rank, op->source, op->tag,
-			     strerror(-err), ibvx_error());
+		traffic_fail(a->cfg, "rank %d: receive (rank %d tag %d): %s (%s)", a->rank, op->source, op->tag, strerror(-err),
+			     ibvx_error());
 	check_status(a, s, op->source, op->tag, &m);
 	if (op->probed && s->user != op->probed_user && !a->cfg->shared)
-		traffic_fail(a->cfg, "rank %d: probe reported %llx, the receive got %llx", a->rank,
-			     (unsigned long long)op->probed_user, (unsigned long long)s->user);
+		traffic_fail(a->cfg, "rank %d: probe reported %llx, the receive got %llx", a->rank, (unsigned long long)op->probed_user,
+			     (unsigned long long)s->user);
 	needed = m.bytes[0] + (op->split ? 0 : m.bytes[1]);
 	if (op->spread.base)
 		spread_take(a, &op->spread, op->memory[0], err ? 0 : needed);
@@ -287,8 +278,8 @@ void op_start_receive(struct actor *a, int source, int tag, const uint64_t *expe
 	op->probed = expect != NULL;
 	op->probed_user = expect ? *expect : 0;
 	if (op->pinnable)
-		err = ibvx_pin_irecv(a->ep, &(struct ibvx_want){ source, tag, traffic_context(a->cfg, a->channel),
-								  op->capacity, 0, 0, NULL }, &op->req);
+		err = ibvx_pin_irecv(a->ep, &(struct ibvx_want){source, tag, traffic_context(a->cfg, a->channel), op->capacity, 0, 0, NULL},
+				     &op->req);
 	else
 		err = ibvx_irecv(a->ep, &buf, source, tag, traffic_context(a->cfg, a->channel), &op->req);
 	ibvx_layout_free(op->spread.layout); /* the request keeps it */
@@ -302,7 +293,7 @@ void op_blocking_receive(struct actor *a, int source, int tag)
 {
 	struct ibvx_rbuf buf;
 	struct operation *op = receive_new(a, source, tag, &buf);
-	struct ibvx_status s = { 0 };
+	struct ibvx_status s = {0};
 	int err;
 
 	atomic_store(&a->doing, "recv");
@@ -317,7 +308,7 @@ void op_blocking_receive(struct actor *a, int source, int tag)
 
 void op_matched(struct actor *a, int source, int tag, bool blocking)
 {
-	struct ibvx_status s = { 0 };
+	struct ibvx_status s = {0};
 	struct ibvx_rbuf buf;
 	struct operation *op;
 	ibvx_req message = IBVX_REQ_NULL;
@@ -354,7 +345,7 @@ void op_matched(struct actor *a, int source, int tag, bool blocking)
 bool op_probe(struct actor *a, int source, int tag, bool blocking)
 {
 	int context = traffic_context(a->cfg, a->channel), found;
-	struct ibvx_status s = { 0 };
+	struct ibvx_status s = {0};
 	struct message m;
 
 	if (blocking) {
@@ -395,10 +386,10 @@ static void op_ended(struct actor *a, unsigned i, int err, const struct ibvx_sta
 
 bool op_test(struct actor *a, unsigned i)
 {
-	struct ibvx_status s = { 0 };
+	struct ibvx_status s = {0};
 	ibvx_req before = a->ops[i]->req;
-	int ret = a->ops[i]->pinnable ? op_heap_receive(a, a->ops[i], PIN_TEST, &a->ops[i]->req, &s)
-				  : ibvx_test(a->ep, &a->ops[i]->req, &s);
+	int ret =
+		a->ops[i]->pinnable ? op_heap_receive(a, a->ops[i], PIN_TEST, &a->ops[i]->req, &s) : ibvx_test(a->ep, &a->ops[i]->req, &s);
 
 	if (ret == 0) {
 		if (a->ops[i]->req != before)
@@ -411,7 +402,7 @@ bool op_test(struct actor *a, unsigned i)
 
 void op_wait(struct actor *a, unsigned i)
 {
-	struct ibvx_status s = { 0 };
+	struct ibvx_status s = {0};
 	int err;
 
 	atomic_store(&a->doing, a->ops[i]->send ? "wait for a send" : "wait for a receive");
@@ -425,7 +416,7 @@ void op_wait(struct actor *a, unsigned i)
 void op_waitany(struct actor *a)
 {
 	ibvx_req reqs[TRAFFIC_OPS_MAX];
-	struct ibvx_status s = { 0 };
+	struct ibvx_status s = {0};
 	bool heap = false;
 	int i;
 
@@ -463,8 +454,7 @@ void op_peek(struct actor *a)
 			traffic_fail(a->cfg, "rank %d: peek gave a request that is not complete", a->rank);
 		return;
 	}
-	traffic_fail(a->cfg, "rank %d: peek: %d, handle %llx (%s)", a->rank, err, (unsigned long long)req,
-		     ibvx_error());
+	traffic_fail(a->cfg, "rank %d: peek: %d, handle %llx (%s)", a->rank, err, (unsigned long long)req, ibvx_error());
 }
 
 void op_cancel(struct actor *a, unsigned i, bool must)
@@ -473,8 +463,7 @@ void op_cancel(struct actor *a, unsigned i, bool must)
 	int err = ibvx_cancel(a->ep, op->req);
 
 	if (op->send ? err != -EOPNOTSUPP : err != 0 && (err != -EBUSY || must))
-		traffic_fail(a->cfg, "rank %d: cancel of a %s: %d (%s)", a->rank, op->send ? "send" : "receive", err,
-			     ibvx_error());
+		traffic_fail(a->cfg, "rank %d: cancel of a %s: %d (%s)", a->rank, op->send ? "send" : "receive", err, ibvx_error());
 	if (err)
 		return;
 	if (op->probed && !a->cfg->shared)

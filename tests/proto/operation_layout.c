@@ -24,7 +24,7 @@ static void made(struct actor *a, int err)
 /* Element i of the message lies at i * stride. */
 static void spread_loop(struct actor *a, struct spread *s, size_t total)
 {
-	static const size_t blocks[] = { 1, 4, 8, 16, 100, 5000 };
+	static const size_t blocks[] = {1, 4, 8, 16, 100, 5000};
 	size_t block = blocks[rng_below(&a->rng, 6)];
 	size_t stride = block + (size_t)rng_range(&a->rng, 1, 24), count = total / block + 1;
 	struct ibvx_layout *one;
@@ -56,7 +56,7 @@ static void spread_segments(struct actor *a, struct spread *s, size_t total)
 	for (size_t i = 0; i < count; i++) {
 		size_t len = total - at < each ? total - at : each;
 
-		segments[i] = (struct ibvx_segment){ s->base + s->order[i] * (each + 8), len };
+		segments[i] = (struct ibvx_segment){s->base + s->order[i] * (each + 8), len};
 		at += len;
 	}
 	made(a, ibvx_layout_segments(&s->layout, count, segments));
@@ -88,17 +88,11 @@ static void spread_callbacks(struct actor *a, struct spread *s, size_t total)
 
 void spread_init(struct actor *a, struct spread *s, size_t total)
 {
-	*s = (struct spread){ .total = total };
+	*s = (struct spread){.total = total};
 	switch (rng_below(&a->rng, 3)) {
-	case 0:
-		spread_loop(a, s, total);
-		break;
-	case 1:
-		spread_segments(a, s, total);
-		break;
-	default:
-		spread_callbacks(a, s, total);
-		break;
+	case 0: spread_loop(a, s, total); break;
+	case 1: spread_segments(a, s, total); break;
+	default: spread_callbacks(a, s, total); break;
 	}
 	memset(s->base, GAP, s->memory_bytes);
 }
@@ -131,8 +125,8 @@ void spread_take(struct actor *a, struct spread *s, char *message, size_t bytes)
 	}
 	for (size_t i = 0; i < s->memory_bytes; i++)
 		if (s->base[i] != GAP)
-			traffic_fail(a->cfg, "rank %d: byte %zu of %zu lies outside of the layout, and was changed", a->rank,
-				     i, s->memory_bytes);
+			traffic_fail(a->cfg, "rank %d: byte %zu of %zu lies outside of the layout, and was changed", a->rank, i,
+				     s->memory_bytes);
 }
 
 void spread_fini(struct spread *s)
@@ -140,7 +134,7 @@ void spread_fini(struct spread *s)
 	free(s->base);
 	free(s->order);
 	ibvx_layout_free(s->layout);
-	*s = (struct spread){ 0 };
+	*s = (struct spread){0};
 }
 
 bool spread_draw(struct actor *a, size_t bytes)

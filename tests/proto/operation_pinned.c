@@ -20,7 +20,7 @@ static char *send_copy(struct actor *a, const struct operation *op)
 
 int op_copied_send(struct actor *a, struct operation *op)
 {
-	struct ibvx_sbuf buf = { NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user };
+	struct ibvx_sbuf buf = {NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user};
 	char *copy = send_copy(a, op);
 
 	buf.head = copy;
@@ -32,7 +32,7 @@ static atomic_uint returned;
 
 int op_zero_copy_send(struct actor *a, struct operation *op)
 {
-	const struct ibvx_sbuf buf = { NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user };
+	const struct ibvx_sbuf buf = {NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user};
 	struct ibvx_pin *donated = fake_array_donate(send_copy(a, op), op->m.bytes[0] + op->m.bytes[1], op->m.user, &returned);
 
 	((struct fake_array *)donated)->refuse = rng_percent(&a->rng, 5);
@@ -41,7 +41,7 @@ int op_zero_copy_send(struct actor *a, struct operation *op)
 
 int op_pinned_send(struct actor *a, struct operation *op)
 {
-	const struct ibvx_sbuf buf = { NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user };
+	const struct ibvx_sbuf buf = {NULL, op->m.bytes[0], NULL, op->m.bytes[1], op->m.user};
 	struct fake_array m;
 	int err;
 
@@ -54,28 +54,19 @@ int op_pinned_send(struct actor *a, struct operation *op)
 }
 
 /* One call that brings a message to pinnable memory. */
-int op_heap_receive(struct actor *a, struct operation *op, enum pin_call call, ibvx_req *req,
-			struct ibvx_status *s)
+int op_heap_receive(struct actor *a, struct operation *op, enum pin_call call, ibvx_req *req, struct ibvx_status *s)
 {
-	const struct ibvx_want want = { op->source, op->tag, traffic_context(a->cfg, a->channel), op->capacity, 0, 0, NULL };
+	const struct ibvx_want want = {op->source, op->tag, traffic_context(a->cfg, a->channel), op->capacity, 0, 0, NULL};
 	struct fake_array m;
 	int err = 0;
 
 	fake_array_init(&m, op->memory[0], op->capacity, rng_next(&a->rng));
 	m.refuse = rng_percent(&a->rng, 5);
 	switch (call) {
-	case PIN_RECV:
-		err = ibvx_pin_recv(a->ep, &m.pinnable, &want, s);
-		break;
-	case PIN_MRECV:
-		err = ibvx_pin_mrecv(a->ep, req, &m.pinnable, &want, s);
-		break;
-	case PIN_WAIT:
-		err = ibvx_pin_wait(a->ep, req, &m.pinnable, s);
-		break;
-	case PIN_TEST:
-		err = ibvx_pin_test(a->ep, req, &m.pinnable, s);
-		break;
+	case PIN_RECV: err = ibvx_pin_recv(a->ep, &m.pinnable, &want, s); break;
+	case PIN_MRECV: err = ibvx_pin_mrecv(a->ep, req, &m.pinnable, &want, s); break;
+	case PIN_WAIT: err = ibvx_pin_wait(a->ep, req, &m.pinnable, s); break;
+	case PIN_TEST: err = ibvx_pin_test(a->ep, req, &m.pinnable, s); break;
 	}
 	fake_array_bring(&m);
 	op->memory[0] = m.at;

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-
 #define PSL 4000
 
-static const size_t sizes[] = { 0, 8, 3000, 60000 }; /* empty, eager, fragmented (packets of 512), rendezvous */
+static const size_t sizes[] = {0, 8, 3000, 60000}; /* empty, eager, fragmented (packets of 512), rendezvous */
 
 /* Every size, both sides pinnable, in either order. */
 static void both_sides(void **state)
@@ -48,7 +47,7 @@ static void refused(void **state)
 	for (int kind = 0; kind < 4; kind++)
 		for (int early = 0; early < 2; early++)
 			for (int what = 0; what < (kind ? 2 : 1); what++) {
-				struct ibvx_want want = { 0, 1, CTX, sizes[kind] + 10, 0x107, 0xff, NULL };
+				struct ibvx_want want = {0, 1, CTX, sizes[kind] + 10, 0x107, 0xff, NULL};
 				struct text t = text_of(6, sizes[kind]), next = text_of(7, 20);
 				struct ibvx_status s;
 				struct fake_array m;
@@ -74,8 +73,7 @@ static void refused(void **state)
 				assert_int_equal(finish(&w, 0, &send[0], NULL), 0);
 				assert_int_equal(finish(&w, 0, &send[1], NULL), 0);
 				settle(&w);
-				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv[0], &m.pinnable, &s),
-						 what ? -EMSGSIZE : -EPROTOTYPE);
+				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv[0], &m.pinnable, &s), what ? -EMSGSIZE : -EPROTOTYPE);
 				assert_int_equal(s.user, 6);
 				assert_int_equal(s.body_bytes, sizes[kind]);
 				fake_array_bring(&m);
@@ -97,7 +95,7 @@ static void bounced(void **state)
 	(void)state;
 	for (int kind = 0; kind < 4; kind++)
 		for (int how = 0; how < 2; how++) {
-			struct ibvx_want want = { 0, 1, CTX, sizes[kind], 0, 0, NULL };
+			struct ibvx_want want = {0, 1, CTX, sizes[kind], 0, 0, NULL};
 			struct text t = text_of(6, sizes[kind]);
 			struct ibvx_status s;
 			struct fake_array m;
@@ -169,8 +167,7 @@ static void another_polls(void **state)
 		struct caller from[2], to[2];
 		struct world w;
 
-		begin(&w, timed(seed), "spin_us=0", "yield_us=0", "psl=4000",
-		      seed % 3 ? "progress_thread=0" : "progress_thread=1", NULL);
+		begin(&w, timed(seed), "spin_us=0", "yield_us=0", "psl=4000", seed % 3 ? "progress_thread=0" : "progress_thread=1", NULL);
 		fabric_clock_start(w.fabric, 50);
 		call(&to[0], &w, 0, false, 1, 1, 100);
 		usleep(seed % 2 ? 1000 : 0);
@@ -224,7 +221,7 @@ static void gone_meanwhile(void **state)
 	(void)state;
 	for (int any = 0; any < 2; any++)
 		for (int matched = 0; matched < 2; matched++) {
-			struct ibvx_want want = { any ? IBVX_ANY_SOURCE : 1, 1, CTX, 3000, 0, 0, NULL };
+			struct ibvx_want want = {any ? IBVX_ANY_SOURCE : 1, 1, CTX, 3000, 0, 0, NULL};
 			struct text t = text_of(6, 3000), next = text_of(7, 3000);
 			ibvx_req send, message;
 			struct ibvx_status s;
@@ -342,11 +339,9 @@ static void streams_pass(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(both_sides), cmocka_unit_test(refused),
-	cmocka_unit_test(bounced),     cmocka_unit_test(no_pin_without_room),
-	cmocka_unit_test(another_polls), cmocka_unit_test(deaths),
-	cmocka_unit_test(gone_meanwhile), cmocka_unit_test(never_pinned),
-	cmocka_unit_test(streams_pass),
+	cmocka_unit_test(both_sides),          cmocka_unit_test(refused),       cmocka_unit_test(bounced),
+	cmocka_unit_test(no_pin_without_room), cmocka_unit_test(another_polls), cmocka_unit_test(deaths),
+	cmocka_unit_test(gone_meanwhile),      cmocka_unit_test(never_pinned),  cmocka_unit_test(streams_pass),
 };
 
 int main(void)

@@ -13,7 +13,7 @@
 void traffic_config_random(struct traffic_config *cfg, uint64_t seed, int ranks, unsigned messages)
 {
 	struct rng r = rng_seed(seed, 5);
-	static const size_t sizes[] = { 40, 300, 2 * KIB, 10 * KIB, 70 * KIB, 300 * KIB, 1024 * KIB };
+	static const size_t sizes[] = {40, 300, 2 * KIB, 10 * KIB, 70 * KIB, 300 * KIB, 1024 * KIB};
 	size_t size = sizes[rng_below(&r, sizeof(sizes) / sizeof(sizes[0]))];
 
 	cfg->ranks = ranks;
@@ -57,25 +57,17 @@ static size_t size_draw(const struct traffic_config *cfg, struct rng *r)
 	return size > cfg->size_max ? (size_t)rng_below(r, cfg->size_max + 1) : size;
 }
 
-void message_make(const struct traffic_config *cfg, int src, int channel, int round, unsigned seq,
-		  struct message *m)
+void message_make(const struct traffic_config *cfg, int src, int channel, int round, unsigned seq, struct message *m)
 {
 	uint64_t user = user_word(src, channel, round, seq);
 	struct rng r = rng_seed(cfg->seed, user);
 	size_t size = size_draw(cfg, &r), head;
 
 	switch (rng_below(&r, 4)) {
-	case 0:
-		head = 0;
-		break;
-	case 1:
-		head = size;
-		break;
-	case 2:
-		head = size < 40 ? size : (size_t)rng_below(&r, 40);
-		break;
-	default:
-		head = (size_t)rng_below(&r, size + 1);
+	case 0: head = 0; break;
+	case 1: head = size; break;
+	case 2: head = size < 40 ? size : (size_t)rng_below(&r, 40); break;
+	default: head = (size_t)rng_below(&r, size + 1);
 	}
 	*m = (struct message){
 		.src = src,
@@ -85,7 +77,7 @@ void message_make(const struct traffic_config *cfg, int src, int channel, int ro
 		.seq = seq,
 		.context = traffic_context(cfg, channel),
 		.tag = rng_percent(&r, 3) ? IBVX_ANY_TAG : (int)rng_below(&r, (uint64_t)cfg->tags),
-		.bytes = { head, size - head },
+		.bytes = {head, size - head},
 		.sync = rng_percent(&r, 25),
 		.detach = rng_percent(&r, 4),
 		.user = user,

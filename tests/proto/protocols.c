@@ -8,7 +8,7 @@
 
 #define PSL 4000
 
-static const size_t sizes[] = { 8, 3000, 60000 }; /* eager, fragmented (packets of 512), rendezvous */
+static const size_t sizes[] = {8, 3000, 60000}; /* eager, fragmented (packets of 512), rendezvous */
 
 static void truncation(void **state)
 {
@@ -18,10 +18,9 @@ static void truncation(void **state)
 			bool sync = how & 1, early = how & 2, split = how & 4;
 			struct world_config cfg = calm(2, 512);
 			struct text t = text_of(3, sizes[kind]), next = text_of(4, 20);
-			struct ibvx_sbuf buf = { t.bytes, split ? t.len : t.len / 2, t.bytes + t.len / 2,
-						 split ? 0 : t.len - t.len / 2, 3 };
+			struct ibvx_sbuf buf = {t.bytes, split ? t.len : t.len / 2, t.bytes + t.len / 2, split ? 0 : t.len - t.len / 2, 3};
 			char mem[60000], mem2[20], sizes_text[2][24];
-			struct ibvx_rbuf into = { mem, t.len - 1, split };
+			struct ibvx_rbuf into = {mem, t.len - 1, split};
 			struct ibvx_status s;
 			ibvx_req send[2], recv[2];
 			struct world w;
@@ -31,8 +30,8 @@ static void truncation(void **state)
 			memset(mem, 0x77, sizeof(mem));
 			if (early)
 				assert_int_equal(ibvx_irecv(w.ep[1], &into, 0, 1, CTX, &recv[0]), 0);
-			assert_int_equal(sync ? ibvx_issend(w.ep[0], &buf, 1, 1, CTX, &send[0])
-					      : ibvx_isend(w.ep[0], &buf, 1, 1, CTX, &send[0]), 0);
+			assert_int_equal(
+				sync ? ibvx_issend(w.ep[0], &buf, 1, 1, CTX, &send[0]) : ibvx_isend(w.ep[0], &buf, 1, 1, CTX, &send[0]), 0);
 			send[1] = put(&w, 0, 1, 1, next, 4, false);
 			settle(&w);
 			if (!early)
@@ -63,16 +62,16 @@ static void truncation(void **state)
 /* The head goes to the caller's memory, the body, however long, to memory of its own. */
 static void split_receives(void **state)
 {
-	static const size_t bodies[] = { 0, 1, 5000, 200000 };
+	static const size_t bodies[] = {0, 1, 5000, 200000};
 
 	(void)state;
 	for (int how = 0; how < 16; how++) {
 		struct world_config cfg = calm(2, how & 4 ? 512 : 8192);
 		size_t body = bodies[how & 3];
 		struct text t = text_of(9, 100 + body);
-		struct ibvx_sbuf buf = { t.bytes, 100, t.bytes + 100, body, 9 };
+		struct ibvx_sbuf buf = {t.bytes, 100, t.bytes + 100, body, 9};
 		char mem[100], *whole;
-		struct ibvx_rbuf into = { mem, sizeof(mem), 1 };
+		struct ibvx_rbuf into = {mem, sizeof(mem), 1};
 		struct ibvx_status s;
 		ibvx_req send, recv;
 		struct world w;
@@ -130,7 +129,7 @@ static void synchronous(void **state)
 /* Up to the switch limit a standard send ends without its receiver; above, it does not. */
 static void switch_limit(void **state)
 {
-	static const size_t len[] = { 0, PSL - 1, PSL, PSL + 1 };
+	static const size_t len[] = {0, PSL - 1, PSL, PSL + 1};
 	char mem[PSL + 1];
 
 	(void)state;
@@ -291,7 +290,7 @@ static void flood_probed(void **state)
 /* A get that cannot be: the message streams. Other errors: never a hang, never wrong bytes. */
 static void failing_gets(void **state)
 {
-	static const int errors[] = { -EPERM, -ENOSYS, -EIO, -EFAULT };
+	static const int errors[] = {-EPERM, -ENOSYS, -EIO, -EFAULT};
 	static char mem[60000];
 
 	(void)state;
@@ -351,8 +350,8 @@ static void good_puts(void **state)
 	for (int split = 0; split < 2; split++) {
 		struct world_config cfg = calm(2, 4096);
 		struct text t = text_of(2, 60000);
-		struct ibvx_sbuf buf = { t.bytes, 1000, t.bytes + 1000, t.len - 1000, 2 };
-		struct ibvx_rbuf into = { mem, sizeof(mem), split };
+		struct ibvx_sbuf buf = {t.bytes, 1000, t.bytes + 1000, t.len - 1000, 2};
+		struct ibvx_rbuf into = {mem, sizeof(mem), split};
 		struct ibvx_status s;
 		struct world w;
 		ibvx_req send, recv;
@@ -414,7 +413,7 @@ static void failing_puts(void **state)
 static void stray_done(void **state)
 {
 	struct text t = text_of(2, 60000);
-	struct wire_hdr done = { .kind = WIRE_DONE };
+	struct wire_hdr done = {.kind = WIRE_DONE};
 	static char mem[60000];
 	struct world_config cfg = calm(2, 4096);
 	struct world w;
@@ -507,16 +506,16 @@ static void head_to_head(void **state)
 static void stray_hints(void **state)
 {
 	static const struct wire_ctl bad[] = {
-		{ .id = COST_CLASSES, .from = COST_GET, .value = 1 },
-		{ .id = 0, .from = COST_UNLEARNED, .value = 1 },
-		{ .id = 0, .from = COST_GET, .value = 0 },
-		{ .id = 0, .from = COST_GET, .value = UINT64_MAX },
+		{.id = COST_CLASSES, .from = COST_GET, .value = 1},
+		{.id = 0, .from = COST_UNLEARNED, .value = 1},
+		{.id = 0, .from = COST_GET, .value = 0},
+		{.id = 0, .from = COST_GET, .value = UINT64_MAX},
 	};
 	static char mem[8];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct wire_hdr hint = { .kind = WIRE_HINT, .ctl = bad[i] };
+		struct wire_hdr hint = {.kind = WIRE_HINT, .ctl = bad[i]};
 		struct world w;
 		ibvx_req recv;
 
@@ -579,11 +578,14 @@ static void registered_later(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(learned_methods), cmocka_unit_test(head_to_head), cmocka_unit_test(stray_hints), cmocka_unit_test(registered_later),
-	cmocka_unit_test(truncation),   cmocka_unit_test(split_receives), cmocka_unit_test(synchronous),
-	cmocka_unit_test(switch_limit), cmocka_unit_test(first_bytes), cmocka_unit_test(flood),          cmocka_unit_test(flood_probed),
-	cmocka_unit_test(failing_gets), cmocka_unit_test(good_gets),
-	cmocka_unit_test(good_puts),    cmocka_unit_test(failing_puts),   cmocka_unit_test(stray_done),
+	cmocka_unit_test(learned_methods), cmocka_unit_test(head_to_head),
+	cmocka_unit_test(stray_hints),     cmocka_unit_test(registered_later),
+	cmocka_unit_test(truncation),      cmocka_unit_test(split_receives),
+	cmocka_unit_test(synchronous),     cmocka_unit_test(switch_limit),
+	cmocka_unit_test(first_bytes),     cmocka_unit_test(flood),
+	cmocka_unit_test(flood_probed),    cmocka_unit_test(failing_gets),
+	cmocka_unit_test(good_gets),       cmocka_unit_test(good_puts),
+	cmocka_unit_test(failing_puts),    cmocka_unit_test(stray_done),
 };
 
 int main(void)

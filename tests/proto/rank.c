@@ -105,8 +105,7 @@ void traffic_rank_check(struct traffic_rank *t)
 
 				message_make(cfg, src, channel, t->round, seq, &m);
 				if ((m.dst == t->rank) != (atomic_load(&box->seen[at]) != 0))
-					traffic_fail(cfg, "rank %d: message %llx was not received", t->rank,
-						     (unsigned long long)m.user);
+					traffic_fail(cfg, "rank %d: message %llx was not received", t->rank, (unsigned long long)m.user);
 			}
 	}
 	for (int i = 0; i < t->actor_count; i++) {
@@ -114,8 +113,7 @@ void traffic_rank_check(struct traffic_rank *t)
 		const struct actor *a = &t->actors[i];
 
 		if (ibvx_iprobe(t->ep, IBVX_ANY_SOURCE, IBVX_ANY_TAG, traffic_context(cfg, a->channel), &s) != 0)
-			traffic_fail(cfg, "rank %d: the round is over, and a message from rank %d is there", t->rank,
-				     s.source);
+			traffic_fail(cfg, "rank %d: the round is over, and a message from rank %d is there", t->rank, s.source);
 		if (!a->receives)
 			continue;
 		if (cfg->shared)
@@ -130,20 +128,19 @@ void traffic_rank_print(const struct traffic_rank *t)
 	for (int i = 0; i < t->actor_count; i++) {
 		const struct actor *a = &t->actors[i];
 
-		fprintf(stderr, "rank %d round %d channel %d %s%s: %s, %u of %u sent, %u to come, %u open, %lu steps\n",
-			t->rank, t->round, a->channel, a->sends ? "S" : "", a->receives ? "R" : "",
+		fprintf(stderr, "rank %d round %d channel %d %s%s: %s, %u of %u sent, %u to come, %u open, %lu steps\n", t->rank, t->round,
+			a->channel, a->sends ? "S" : "", a->receives ? "R" : "",
 			atomic_load(&a->doing) ? atomic_load(&a->doing) : "not begun", a->seq, t->cfg->messages,
 			atomic_load(&a->inbox->remaining), a->op_count, atomic_load(&a->steps));
 		for (unsigned k = 0; k < a->op_count && k < 8; k++) {
 			const struct operation *op = a->ops[k];
 
 			if (op->send)
-				fprintf(stderr, "    %s %llx to rank %d tag %d, %zu + %zu bytes\n",
-					op->m.sync ? "issend" : "isend", (unsigned long long)op->m.user, op->m.dst,
-					op->m.tag, op->m.bytes[0], op->m.bytes[1]);
+				fprintf(stderr, "    %s %llx to rank %d tag %d, %zu + %zu bytes\n", op->m.sync ? "issend" : "isend",
+					(unsigned long long)op->m.user, op->m.dst, op->m.tag, op->m.bytes[0], op->m.bytes[1]);
 			else
-				fprintf(stderr, "    irecv from rank %d tag %d, %zu bytes%s\n", op->source, op->tag,
-					op->capacity, op->split ? ", split" : "");
+				fprintf(stderr, "    irecv from rank %d tag %d, %zu bytes%s\n", op->source, op->tag, op->capacity,
+					op->split ? ", split" : "");
 		}
 	}
 }

@@ -9,7 +9,7 @@ static void null_and_stale_handles(void **state)
 	struct world w;
 	struct text t = text_of(1, 8);
 	struct ibvx_status s;
-	ibvx_req null = IBVX_REQ_NULL, forged = 0xdeadbeef00000007u, kept, recv, send, list[3] = { 0 };
+	ibvx_req null = IBVX_REQ_NULL, forged = 0xdeadbeef00000007u, kept, recv, send, list[3] = {0};
 	char mem[8];
 
 	(void)state;
@@ -25,11 +25,10 @@ static void null_and_stale_handles(void **state)
 	assert_int_equal(ibvx_wait(w.ep[0], &forged, &s), -EINVAL);
 	assert_int_equal(ibvx_test(w.ep[0], &forged, &s), -EINVAL);
 	assert_int_equal(ibvx_cancel(w.ep[0], forged), -EINVAL);
-	assert_int_equal(ibvx_isend(w.ep[0], &(struct ibvx_sbuf){ .body = mem, .body_bytes = (size_t)1 << 62 }, 1, 1, CTX, &send),
-			 -EINVAL);
-	assert_int_equal(ibvx_send(w.ep[0], &(struct ibvx_sbuf){ .head = mem, .head_bytes = SIZE_MAX, .body = mem, .body_bytes = 8 }, 1,
-				   1, CTX),
-			 -EINVAL);
+	assert_int_equal(ibvx_isend(w.ep[0], &(struct ibvx_sbuf){.body = mem, .body_bytes = (size_t)1 << 62}, 1, 1, CTX, &send), -EINVAL);
+	assert_int_equal(
+		ibvx_send(w.ep[0], &(struct ibvx_sbuf){.head = mem, .head_bytes = SIZE_MAX, .body = mem, .body_bytes = 8}, 1, 1, CTX),
+		-EINVAL);
 	assert_int_equal(ibvx_request_free(w.ep[0], &forged), -EINVAL);
 	recv = kept = take(&w, 0, 1, 1, mem, 8);
 	send = put(&w, 1, 0, 1, t, 1, false);
@@ -53,7 +52,7 @@ static void waitany_skips_null(void **state)
 	struct world w;
 	struct text t = text_of(1, 8);
 	struct ibvx_status s;
-	ibvx_req list[4] = { 0 }, send;
+	ibvx_req list[4] = {0}, send;
 	char mem[3][8];
 
 	(void)state;
@@ -160,9 +159,9 @@ static void refused(int err, const char *named)
 static void arguments(void **state)
 {
 	struct world w;
-	struct ibvx_sbuf out = { NULL, 0, "12345678", 8, 0 };
+	struct ibvx_sbuf out = {NULL, 0, "12345678", 8, 0};
 	char mem[8];
-	struct ibvx_rbuf in = { mem, 8, 0 };
+	struct ibvx_rbuf in = {mem, 8, 0};
 	struct ibvx_status s;
 	ibvx_req r = IBVX_REQ_NULL;
 
@@ -185,8 +184,10 @@ static void arguments(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(null_and_stale_handles),     cmocka_unit_test(waitany_skips_null),
-	cmocka_unit_test(peek_newest_first_and_once), cmocka_unit_test(given_up),
+	cmocka_unit_test(null_and_stale_handles),
+	cmocka_unit_test(waitany_skips_null),
+	cmocka_unit_test(peek_newest_first_and_once),
+	cmocka_unit_test(given_up),
 	cmocka_unit_test(arguments),
 };
 

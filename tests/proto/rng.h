@@ -21,7 +21,7 @@ static inline uint64_t rng_mix(uint64_t x)
 
 static inline struct rng rng_seed(uint64_t seed, uint64_t stream)
 {
-	return (struct rng){ rng_mix(seed * 0x9e3779b97f4a7c15u + rng_mix(stream + 1)) };
+	return (struct rng){rng_mix(seed * 0x9e3779b97f4a7c15u + rng_mix(stream + 1))};
 }
 
 static inline uint64_t rng_next(struct rng *r)

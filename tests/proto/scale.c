@@ -30,22 +30,20 @@ static int source_of(unsigned i)
 
 static void send_one(struct world *w, unsigned i, struct text t)
 {
-	struct ibvx_sbuf buf = { NULL, 0, t.bytes, t.len, i };
+	struct ibvx_sbuf buf = {NULL, 0, t.bytes, t.len, i};
 
-	assert_int_equal(ibvx_isend(w->ep[source_of(i)], &buf, 0, (int)(i / 3), CTX + (int)(i % 2),
-				    &requests[i]), 0);
+	assert_int_equal(ibvx_isend(w->ep[source_of(i)], &buf, 0, (int)(i / 3), CTX + (int)(i % 2), &requests[i]), 0);
 }
 
 static void receive_one(struct world *w, unsigned i, bool by_tag)
 {
 	char mem[8];
-	struct ibvx_rbuf buf = { mem, sizeof(mem), 0 };
+	struct ibvx_rbuf buf = {mem, sizeof(mem), 0};
 	struct ibvx_status s;
 	ibvx_req r;
 
 	/* the tag alone would do, but then one source's credit window must not hold it back */
-	assert_int_equal(ibvx_irecv(w->ep[0], &buf, by_tag ? IBVX_ANY_SOURCE : source_of(i), (int)(i / 3),
-				    CTX + (int)(i % 2), &r), 0);
+	assert_int_equal(ibvx_irecv(w->ep[0], &buf, by_tag ? IBVX_ANY_SOURCE : source_of(i), (int)(i / 3), CTX + (int)(i % 2), &r), 0);
 	assert_int_equal(finish(w, 0, &r, &s), 0);
 	if (!by_tag)
 		assert_int_equal(s.user, i);
@@ -98,15 +96,15 @@ static void unexpected_by_wildcards(void **state)
 	settle(&w);
 	before = steps(&w);
 	for (unsigned i = 0; i < COUNT; i++) {
-		struct ibvx_rbuf buf = { mem, sizeof(mem), 0 };
+		struct ibvx_rbuf buf = {mem, sizeof(mem), 0};
 		ibvx_req r;
 		int context = CTX + (int)(i % 2);
 
 		/* what is left of this context, of any source, or of one source of it */
 		if (ibvx_iprobe(w.ep[0], i % 3 ? source_of(i) : IBVX_ANY_SOURCE, IBVX_ANY_TAG, context, &s) == 0)
 			assert_int_equal(ibvx_iprobe(w.ep[0], IBVX_ANY_SOURCE, IBVX_ANY_TAG, context, &s), 1);
-		assert_int_equal(ibvx_irecv(w.ep[0], &buf, i % 5 ? s.source : IBVX_ANY_SOURCE,
-					    i % 7 ? s.tag : IBVX_ANY_TAG, context, &r), 0);
+		assert_int_equal(ibvx_irecv(w.ep[0], &buf, i % 5 ? s.source : IBVX_ANY_SOURCE, i % 7 ? s.tag : IBVX_ANY_TAG, context, &r),
+				 0);
 		assert_int_equal(finish(&w, 0, &r, &s), 0);
 	}
 	assert_true(steps(&w) - before < (uint64_t)COUNT * 3 * STEPS_MOST);
@@ -131,15 +129,14 @@ static void posted(void **state)
 	before = steps(&w);
 	/* a wildcard of each class stands among them, in another context, so that every table is in use */
 	for (unsigned i = 0; i < COUNT; i++) {
-		struct ibvx_rbuf buf = { mem[i], 8, 0 };
+		struct ibvx_rbuf buf = {mem[i], 8, 0};
 		int any = i % 4 == 3;
 
-		assert_int_equal(ibvx_irecv(w.ep[0], &buf, any ? IBVX_ANY_SOURCE : source_of(i), (int)i, CTX,
-					    &requests[i]), 0);
+		assert_int_equal(ibvx_irecv(w.ep[0], &buf, any ? IBVX_ANY_SOURCE : source_of(i), (int)i, CTX, &requests[i]), 0);
 	}
 	for (unsigned i = 0; i < COUNT; i++) {
 		unsigned k = shuffled(i);
-		struct ibvx_sbuf buf = { NULL, 0, t.bytes, 8, k };
+		struct ibvx_sbuf buf = {NULL, 0, t.bytes, 8, k};
 		ibvx_req send;
 
 		assert_int_equal(ibvx_isend(w.ep[source_of(k)], &buf, 0, (int)k, CTX, &send), 0);

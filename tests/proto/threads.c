@@ -27,19 +27,15 @@ struct blocked {
 
 static int call_blocking(struct blocked *b)
 {
-	struct ibvx_rbuf in = { b->mem, LEN, 0 };
-	struct ibvx_sbuf out = { NULL, 0, b->mem, LEN, 0 };
-	ibvx_req list[2] = { IBVX_REQ_NULL, b->req }, shown;
+	struct ibvx_rbuf in = {b->mem, LEN, 0};
+	struct ibvx_sbuf out = {NULL, 0, b->mem, LEN, 0};
+	ibvx_req list[2] = {IBVX_REQ_NULL, b->req}, shown;
 	int err;
 
 	switch (b->call) {
-	case CALL_RECV:
-		return ibvx_recv(b->ep, &in, b->peer, b->tag, CTX, &b->status);
-	case CALL_WAIT:
-		return ibvx_wait(b->ep, &b->req, &b->status);
-	case CALL_WAITANY:
-		err = ibvx_waitany(b->ep, 2, list, &b->status);
-		return err == 1 ? b->status.error : -EPROTO;
+	case CALL_RECV: return ibvx_recv(b->ep, &in, b->peer, b->tag, CTX, &b->status);
+	case CALL_WAIT: return ibvx_wait(b->ep, &b->req, &b->status);
+	case CALL_WAITANY: err = ibvx_waitany(b->ep, 2, list, &b->status); return err == 1 ? b->status.error : -EPROTO;
 	case CALL_PROBE:
 		err = ibvx_probe(b->ep, b->peer, b->tag, CTX, &b->status);
 		return err ? err : ibvx_recv(b->ep, &in, b->peer, b->tag, CTX, &b->status);
@@ -48,10 +44,8 @@ static int call_blocking(struct blocked *b)
 		if (err || shown != b->req)
 			return err ? err : -EPROTO;
 		return ibvx_wait(b->ep, &b->req, &b->status);
-	case CALL_SSEND:
-		return ibvx_ssend(b->ep, &out, b->peer, b->tag, CTX);
-	case CALL_COUNT:
-		break;
+	case CALL_SSEND: return ibvx_ssend(b->ep, &out, b->peer, b->tag, CTX);
+	case CALL_COUNT: break;
 	}
 	return -EINVAL;
 }
@@ -68,7 +62,7 @@ static void *blocked_main(void *arg)
 
 static void block(struct blocked *b, struct world *w, int rank, enum call call, int peer, int tag)
 {
-	struct ibvx_rbuf in = { b->mem, LEN, 0 };
+	struct ibvx_rbuf in = {b->mem, LEN, 0};
 
 	b->ep = w->ep[rank];
 	b->call = call;
@@ -91,7 +85,7 @@ static struct world_config sleepy(int size, uint64_t seed)
 static void send_blocking(struct world *w, int src, int dst, int tag, uint64_t user, size_t len)
 {
 	struct text t = text_of(user, len);
-	struct ibvx_sbuf buf = { NULL, 0, t.bytes, len, user };
+	struct ibvx_sbuf buf = {NULL, 0, t.bytes, len, user};
 
 	assert_int_equal(ibvx_send(w->ep[src], &buf, dst, tag, CTX), 0);
 	text_free(t);
@@ -140,7 +134,7 @@ static void woken_by_a_message(void **state)
 	for (uint64_t seed = 1; seed <= 8; seed++)
 		for (int call = CALL_RECV; call < CALL_SSEND; call++)
 			for (int progress = 0; progress < 2; progress++) {
-				struct sender s = { .count = 1, .tag = { 5 }, .len = { seed % 4 ? 100 : LEN } };
+				struct sender s = {.count = 1, .tag = {5}, .len = {seed % 4 ? 100 : LEN}};
 				struct world w;
 
 				begin(&w, sleepy(2, seed), "spin_us=0", "yield_us=0", "psl=4000",
@@ -165,11 +159,11 @@ static void many_threads(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
-		struct sender s = { .count = THREADS };
+		struct sender s = {.count = THREADS};
 		struct world w;
 
-		begin(&w, sleepy(2, seed), "spin_us=0", "yield_us=0", "psl=4000",
-		      seed % 4 ? "progress_thread=0" : "progress_thread=1", NULL);
+		begin(&w, sleepy(2, seed), "spin_us=0", "yield_us=0", "psl=4000", seed % 4 ? "progress_thread=0" : "progress_thread=1",
+		      NULL);
 		fabric_clock_start(w.fabric, 100);
 		for (int i = 0; i < THREADS; i++) {
 			block(&b[i], &w, 0, i == 3 ? CALL_PROBE : (enum call)((seed + (uint64_t)i) % CALL_PEEK), 1, i);
@@ -197,8 +191,8 @@ static void woken_by_a_death(void **state)
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		struct world w;
 
-		begin(&w, sleepy(3, seed), "spin_us=0", "yield_us=0", "psl=4000",
-		      seed % 4 ? "progress_thread=0" : "progress_thread=1", NULL);
+		begin(&w, sleepy(3, seed), "spin_us=0", "yield_us=0", "psl=4000", seed % 4 ? "progress_thread=0" : "progress_thread=1",
+		      NULL);
 		fabric_clock_start(w.fabric, 100);
 		for (int i = 0; i < CALL_COUNT; i++)
 			if (i != CALL_PEEK) /* which would be shown the others' requests */
@@ -258,7 +252,7 @@ static void sender_waits_for_room(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++) {
-		struct sender s = { .w = NULL };
+		struct sender s = {.w = NULL};
 		struct world w;
 		char mem[300];
 
@@ -268,7 +262,7 @@ static void sender_waits_for_room(void **state)
 		assert_int_equal(pthread_create(&s.thread, NULL, flood_main, &s), 0);
 		usleep(10000);
 		for (unsigned i = 0; i < 1500; i++) {
-			struct ibvx_rbuf in = { mem, sizeof(mem), 0 };
+			struct ibvx_rbuf in = {mem, sizeof(mem), 0};
 			struct ibvx_status got;
 
 			assert_int_equal(ibvx_recv(w.ep[0], &in, 1, 5, CTX, &got), 0);
@@ -281,9 +275,8 @@ static void sender_waits_for_room(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(woken_by_a_message), cmocka_unit_test(many_threads),
-	cmocka_unit_test(woken_by_a_death),   cmocka_unit_test(one_waiter),
-	cmocka_unit_test(sender_waits_for_room),
+	cmocka_unit_test(woken_by_a_message), cmocka_unit_test(many_threads),          cmocka_unit_test(woken_by_a_death),
+	cmocka_unit_test(one_waiter),         cmocka_unit_test(sender_waits_for_room),
 };
 
 int main(void)

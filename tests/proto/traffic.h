@@ -29,15 +29,15 @@ struct traffic_config {
 	int ranks;
 	int channels;
 	int rounds;
-	unsigned messages;    /* of one rank in one channel in one round */
-	unsigned ops;         /* operations that an actor keeps open, at most (< TRAFFIC_OPS_MAX) */
-	int tags;             /* tags in use: 0 .. tags - 1, and seldom IBVX_ANY_TAG's value */
+	unsigned messages; /* of one rank in one channel in one round */
+	unsigned ops;      /* operations that an actor keeps open, at most (< TRAFFIC_OPS_MAX) */
+	int tags;          /* tags in use: 0 .. tags - 1, and seldom IBVX_ANY_TAG's value */
 	size_t size_max;
 	size_t edges[TRAFFIC_EDGES]; /* sizes next to which something changes; 0: unused */
-	bool shared;          /* all channels in one context */
-	bool blocking;        /* each actor has its own thread and may block */
-	bool halves;          /* a channel's sender and receiver are two actors (needs `blocking`) */
-	const char *replay;   /* the command line that brings this run again */
+	bool shared;                 /* all channels in one context */
+	bool blocking;               /* each actor has its own thread and may block */
+	bool halves;                 /* a channel's sender and receiver are two actors (needs `blocking`) */
+	const char *replay;          /* the command line that brings this run again */
 };
 
 /* Everything but seed and replay, by seed; messages scales with `messages`. */
@@ -55,16 +55,14 @@ struct message {
 };
 
 int traffic_context(const struct traffic_config *cfg, int channel);
-void message_make(const struct traffic_config *cfg, int src, int channel, int round, unsigned seq,
-		  struct message *m);
+void message_make(const struct traffic_config *cfg, int src, int channel, int round, unsigned seq, struct message *m);
 /* false if no message of the job has this word */
 bool message_of_user(const struct traffic_config *cfg, uint64_t user, struct message *m);
 /* The bytes of a message from position `at` on (the body follows the head). */
 void pattern_fill(const struct traffic_config *cfg, uint64_t user, size_t at, void *to, size_t len);
 bool pattern_holds(const struct traffic_config *cfg, uint64_t user, size_t at, const void *from, size_t len);
 
-void traffic_fail(const struct traffic_config *cfg, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3), noreturn));
+void traffic_fail(const struct traffic_config *cfg, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
 
 /* --- actor.c, operation.c --- */
 
@@ -90,8 +88,8 @@ struct spread {
 	size_t total;        /* bytes of a message that it holds, at most */
 	size_t memory_bytes; /* and with what lies between them */
 	size_t block, stride;
-	size_t *order;       /* segments: where they lie */
-	bool backwards;      /* callbacks */
+	size_t *order;  /* segments: where they lie */
+	bool backwards; /* callbacks */
 };
 
 struct operation {
@@ -103,7 +101,7 @@ struct operation {
 	int source, tag;      /* receive */
 	size_t capacity;
 	bool split, cancelled, probed;
-	bool pinnable;            /* receive: its memory is pinnable */
+	bool pinnable;        /* receive: its memory is pinnable */
 	uint64_t probed_user; /* the message that it must get */
 	unsigned index;
 };
@@ -113,18 +111,18 @@ struct actor {
 	struct ibvx *ep;
 	int rank, channel, round;
 	bool sends, receives;
-	bool alone;           /* the only actor of its rank */
+	bool alone; /* the only actor of its rank */
 	struct inbox *inbox;
 	struct rng rng;
-	unsigned seq;         /* messages sent */
+	unsigned seq; /* messages sent */
 	struct operation *ops[TRAFFIC_OPS_MAX];
 	unsigned op_count;
 	unsigned next_index;
 	struct event *events;
 	unsigned event_count, event_room;
-	void **kept;          /* memory of sends whose handles were given up */
+	void **kept; /* memory of sends whose handles were given up */
 	unsigned kept_count;
-	unsigned idle;        /* steps without success in a row */
+	unsigned idle; /* steps without success in a row */
 	atomic_ulong steps, successes;
 	const char *_Atomic doing;
 };

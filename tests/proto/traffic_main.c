@@ -44,8 +44,8 @@ struct run {
 
 static void run_configure(struct run *r, uint64_t seed)
 {
-	static const size_t psls[] = { 0, 1, 32, 100, 256, 1000, 4096, 20000, 131072 };
-	static const size_t credit_windows[] = { 65536, 65536, 70000, 131072, 4194304 };
+	static const size_t psls[] = {0, 1, 32, 100, 256, 1000, 4096, 20000, 131072};
+	static const size_t credit_windows[] = {65536, 65536, 70000, 131072, 4194304};
 	struct rng rng = rng_seed(seed, 3);
 	size_t psl = psls[rng_below(&rng, 9)], credit_window = credit_windows[rng_below(&rng, 5)];
 	int ranks = r->o->ranks             ? r->o->ranks
@@ -65,22 +65,19 @@ static void run_configure(struct run *r, uint64_t seed)
 	if (r->o->threads && rng_percent(&rng, 20))
 		r->cfg.channels = 1;
 	r->cfg.shared = r->cfg.shared && r->cfg.channels > 1;
-	memcpy(r->cfg.edges, ((size_t[TRAFFIC_EDGES]){ psl, 32, 256, credit_window / 4, credit_window / 2, 4096, 8192, 65536 }),
+	memcpy(r->cfg.edges, ((size_t[TRAFFIC_EDGES]){psl, 32, 256, credit_window / 4, credit_window / 2, 4096, 8192, 65536}),
 	       sizeof(r->cfg.edges));
 	snprintf(r->settings[0], sizeof(r->settings[0]), "psl=%zu", psl);
 	snprintf(r->settings[1], sizeof(r->settings[1]), "eager_window=%zu", credit_window);
-	snprintf(r->settings[2], sizeof(r->settings[2]), "progress_thread=%d",
-		 r->o->threads && rng_percent(&rng, 15));
-	snprintf(r->settings[3], sizeof(r->settings[3]), "spin_us=%d",
-		 rng_percent(&rng, 50) ? 0 : (int)rng_below(&rng, 30));
+	snprintf(r->settings[2], sizeof(r->settings[2]), "progress_thread=%d", r->o->threads && rng_percent(&rng, 15));
+	snprintf(r->settings[3], sizeof(r->settings[3]), "spin_us=%d", rng_percent(&rng, 50) ? 0 : (int)rng_below(&rng, 30));
 	for (int i = 0; i < 4; i++)
 		r->pairs[i] = r->settings[i];
 	r->world_cfg.settings = r->pairs;
 	r->world_cfg.lease_offer_ns = r->o->threads && rng_percent(&rng, 75) ? rng_range(&rng, 1, 3000000) : 0;
 	r->world_cfg.ops = rng_percent(&rng, 25) ? &fake_plain_ops : &fake_ops;
-	snprintf(r->replay, sizeof(r->replay), "proto-traffic --seed %llu%s --messages %u%s%.0d",
-		 (unsigned long long)seed, r->o->threads ? " --threads" : "", r->o->messages,
-		 r->o->ranks ? " --ranks " : "", r->o->ranks);
+	snprintf(r->replay, sizeof(r->replay), "proto-traffic --seed %llu%s --messages %u%s%.0d", (unsigned long long)seed,
+		 r->o->threads ? " --threads" : "", r->o->messages, r->o->ranks ? " --ranks " : "", r->o->ranks);
 }
 
 static void run_print(struct run *r)
@@ -109,11 +106,13 @@ static void credit_check(struct run *r)
 			int64_t there = out->credit + (int64_t)(in->freed + in->pending_credit);
 
 			if (there != out->credit_window + (int64_t)in->emergency)
-				traffic_fail(&r->cfg, "rank %d to %d: credit %lld, freed %llu: not credit window %lld + emergency credit %llu", a,
-					     b, (long long)out->credit, (unsigned long long)in->freed,
-					     (long long)out->credit_window, (unsigned long long)in->emergency);
+				traffic_fail(&r->cfg,
+					     "rank %d to %d: credit %lld, freed %llu: not credit window %lld + emergency credit %llu", a, b,
+					     (long long)out->credit, (unsigned long long)in->freed, (long long)out->credit_window,
+					     (unsigned long long)in->emergency);
 			if (out->envelope_credit != (int64_t)(in->emergency + in->emergency_repaid))
-				traffic_fail(&r->cfg, "rank %d to %d: the sender has %lld bytes of emergency credit, the receiver gave %llu + %llu",
+				traffic_fail(&r->cfg,
+					     "rank %d to %d: the sender has %lld bytes of emergency credit, the receiver gave %llu + %llu",
 					     a, b, (long long)out->envelope_credit, (unsigned long long)in->emergency,
 					     (unsigned long long)in->emergency_repaid);
 		}
@@ -221,10 +220,9 @@ static void run_seed(const struct options *o, uint64_t seed)
 	r->o = o;
 	run_configure(r, seed);
 	if (o->verbose)
-		printf("seed %llu: %d ranks, %d channels%s%s, %d rounds of %u, sizes to %zu, %s %s\n",
-		       (unsigned long long)seed, r->cfg.ranks, r->cfg.channels, r->cfg.shared ? " shared" : "",
-		       r->cfg.halves ? " halved" : "", r->cfg.rounds, r->cfg.messages, r->cfg.size_max,
-		       r->settings[0], r->settings[1]);
+		printf("seed %llu: %d ranks, %d channels%s%s, %d rounds of %u, sizes to %zu, %s %s\n", (unsigned long long)seed,
+		       r->cfg.ranks, r->cfg.channels, r->cfg.shared ? " shared" : "", r->cfg.halves ? " halved" : "", r->cfg.rounds,
+		       r->cfg.messages, r->cfg.size_max, r->settings[0], r->settings[1]);
 	fflush(stdout);
 	if (world_open(&r->world, &r->world_cfg))
 		traffic_fail(&r->cfg, "the world does not open");
@@ -254,44 +252,34 @@ static void run_seed(const struct options *o, uint64_t seed)
 
 static int usage(const char *name)
 {
-	fprintf(stderr, "usage: %s [--seed N] [--seeds COUNT] [--ranks 1..%d] [--messages N] [--threads] [--verbose]\n",
-		name, WORLD_RANKS_MAX);
+	fprintf(stderr, "usage: %s [--seed N] [--seeds COUNT] [--ranks 1..%d] [--messages N] [--threads] [--verbose]\n", name,
+		WORLD_RANKS_MAX);
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "seed", required_argument, NULL, 's' },   { "seeds", required_argument, NULL, 'n' },
-		{ "ranks", required_argument, NULL, 'r' },  { "messages", required_argument, NULL, 'm' },
-		{ "threads", no_argument, NULL, 't' },      { "verbose", no_argument, NULL, 'v' },
-		{ NULL, 0, NULL, 0 },
+		{"seed", required_argument, NULL, 's'},
+		{"seeds", required_argument, NULL, 'n'},
+		{"ranks", required_argument, NULL, 'r'},
+		{"messages", required_argument, NULL, 'm'},
+		{"threads", no_argument, NULL, 't'},
+		{"verbose", no_argument, NULL, 'v'},
+		{NULL, 0, NULL, 0},
 	};
-	struct options o = { .seed = 1, .seeds = 1, .messages = 60 };
+	struct options o = {.seed = 1, .seeds = 1, .messages = 60};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1)
 		switch (c) {
-		case 's':
-			o.seed = strtoull(optarg, NULL, 0);
-			break;
-		case 'n':
-			o.seeds = (unsigned)strtoul(optarg, NULL, 0);
-			break;
-		case 'r':
-			o.ranks = atoi(optarg);
-			break;
-		case 'm':
-			o.messages = (unsigned)strtoul(optarg, NULL, 0);
-			break;
-		case 't':
-			o.threads = true;
-			break;
-		case 'v':
-			o.verbose = true;
-			break;
-		default:
-			return usage(argv[0]);
+		case 's': o.seed = strtoull(optarg, NULL, 0); break;
+		case 'n': o.seeds = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'r': o.ranks = atoi(optarg); break;
+		case 'm': o.messages = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 't': o.threads = true; break;
+		case 'v': o.verbose = true; break;
+		default: return usage(argv[0]);
 		}
 	if (optind != argc || o.ranks < 0 || o.ranks > WORLD_RANKS_MAX || !o.messages)
 		return usage(argv[0]);

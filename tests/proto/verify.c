@@ -19,7 +19,7 @@
 
 struct node {
 	struct message m;
-	unsigned taken_at;  /* index of the receive that got it */
+	unsigned taken_at; /* index of the receive that got it */
 	unsigned indegree;
 	unsigned first_edge;
 };
@@ -32,7 +32,7 @@ struct graph {
 	const struct actor *a;
 	struct node *nodes; /* by sender, then in the sender's order */
 	unsigned node_count;
-	unsigned *start;    /* [ranks + 1]: the first node of each sender */
+	unsigned *start; /* [ranks + 1]: the first node of each sender */
 	struct edge *edges;
 	unsigned edge_count, edge_room;
 };
@@ -50,7 +50,7 @@ static void edge_add(struct graph *g, unsigned from, unsigned to)
 		if (!g->edges)
 			traffic_fail(g->a->cfg, "no memory for the reference matcher");
 	}
-	g->edges[g->edge_count] = (struct edge){ to, g->nodes[from].first_edge };
+	g->edges[g->edge_count] = (struct edge){to, g->nodes[from].first_edge};
 	g->nodes[from].first_edge = g->edge_count++;
 	g->nodes[to].indegree++;
 }
@@ -106,19 +106,20 @@ static void demands_build(struct graph *g)
 		unsigned got = node_find(g, e->user);
 
 		if (e->kind == EVENT_PROBE && g->nodes[got].taken_at < e->index)
-			traffic_fail(a->cfg, "rank %d: probe %u showed %llx, which receive %u had got before", a->rank,
-				     e->index, (unsigned long long)e->user, g->nodes[got].taken_at);
+			traffic_fail(a->cfg, "rank %d: probe %u showed %llx, which receive %u had got before", a->rank, e->index,
+				     (unsigned long long)e->user, g->nodes[got].taken_at);
 		for (int src = 0; src < a->cfg->ranks; src++) {
 			/* the first one is enough: the others of this sender follow it */
 			for (unsigned n = g->start[src]; n < g->start[src + 1]; n++) {
 				if (n == got || g->nodes[n].taken_at <= e->index || !fits(e, &g->nodes[n].m))
 					continue;
 				if (src == g->nodes[got].m.src && n < got)
-					traffic_fail(a->cfg, "rank %d: %s %u (rank %d tag %d) got %llx, overtaking "
-						     "%llx, which went to receive %u", a->rank,
-						     e->kind == EVENT_PROBE ? "probe" : "receive", e->index,
-						     e->source, e->tag, (unsigned long long)e->user,
-						     (unsigned long long)g->nodes[n].m.user, g->nodes[n].taken_at);
+					traffic_fail(a->cfg,
+						     "rank %d: %s %u (rank %d tag %d) got %llx, overtaking "
+						     "%llx, which went to receive %u",
+						     a->rank, e->kind == EVENT_PROBE ? "probe" : "receive", e->index, e->source, e->tag,
+						     (unsigned long long)e->user, (unsigned long long)g->nodes[n].m.user,
+						     g->nodes[n].taken_at);
 				edge_add(g, got, n);
 				break;
 			}
@@ -149,14 +150,15 @@ static void order_check(struct graph *g)
 	}
 	free(ready);
 	if (done != g->node_count)
-		traffic_fail(g->a->cfg, "rank %d channel %d round %d: no order of arrival explains which receive got what (%u of %u "
-			     "messages lie on a cycle)", g->a->rank, g->a->channel, g->a->round, g->node_count - done,
-			     g->node_count);
+		traffic_fail(g->a->cfg,
+			     "rank %d channel %d round %d: no order of arrival explains which receive got what (%u of %u "
+			     "messages lie on a cycle)",
+			     g->a->rank, g->a->channel, g->a->round, g->node_count - done, g->node_count);
 }
 
 void verify_exact(const struct actor *a)
 {
-	struct graph g = { .a = a };
+	struct graph g = {.a = a};
 
 	nodes_build(&g);
 	demands_build(&g);
@@ -173,15 +175,16 @@ void verify_pairwise(const struct actor *a)
 			const struct event *first = &a->events[i], *second = &a->events[k];
 			struct message late, early;
 
-			if (first->kind != EVENT_RECEIVE || second->kind != EVENT_RECEIVE ||
-			    first->index >= second->index || first->user >> 48 != second->user >> 48 ||
-			    first->user < second->user)
+			if (first->kind != EVENT_RECEIVE || second->kind != EVENT_RECEIVE || first->index >= second->index ||
+			    first->user >> 48 != second->user >> 48 || first->user < second->user)
 				continue;
 			message_of_user(a->cfg, first->user, &late);
 			message_of_user(a->cfg, second->user, &early);
 			if (fits(first, &early))
-				traffic_fail(a->cfg, "rank %d: receive %u got %llx, overtaking %llx, which went to "
-					     "receive %u", a->rank, first->index, (unsigned long long)late.user,
-					     (unsigned long long)early.user, second->index);
+				traffic_fail(a->cfg,
+					     "rank %d: receive %u got %llx, overtaking %llx, which went to "
+					     "receive %u",
+					     a->rank, first->index, (unsigned long long)late.user, (unsigned long long)early.user,
+					     second->index);
 		}
 }

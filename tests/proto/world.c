@@ -137,7 +137,7 @@ static void *close_one(void *arg)
 
 int world_close(struct world *w)
 {
-	struct closing closing[WORLD_RANKS_MAX] = { 0 };
+	struct closing closing[WORLD_RANKS_MAX] = {0};
 	const char *text;
 	int err = 0;
 

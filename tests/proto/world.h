@@ -12,11 +12,11 @@
 #define WORLD_SETTINGS_MAX 8
 
 struct world_config {
-	struct fabric_config net;           /* net.size is the number of ranks */
-	const char *const *settings;        /* "name=value", NULL-terminated, or NULL */
-	const struct transport_ops *ops;    /* NULL: fake_ops */
-	bool monitor;                       /* every endpoint has a monitor thread */
-	int64_t lease_offer_ns;                  /* how long leases are offered, 40 times as long left to the receiver that claimed them, whatever the number of processors; 0: as always */
+	struct fabric_config net;        /* net.size is the number of ranks */
+	const char *const *settings;     /* "name=value", NULL-terminated, or NULL */
+	const struct transport_ops *ops; /* NULL: fake_ops */
+	bool monitor;                    /* every endpoint has a monitor thread */
+	int64_t lease_offer_ns; /* how long leases are offered, 40 times as long left to the receiver that claimed them, whatever the number of processors; 0: as always */
 };
 
 struct world {

@@ -12,14 +12,14 @@
 
 #define MESSAGES 8
 
-static const size_t sizes[] = { 0, 8, 3000, 60000 }; /* empty, eager, fragmented (packets of 512), rendezvous */
+static const size_t sizes[] = {0, 8, 3000, 60000}; /* empty, eager, fragmented (packets of 512), rendezvous */
 
 static atomic_uint dropped;
 
 /* zero-copy isend or issend; its number (the user word) fills it. */
 static ibvx_req zero_copy_isend(struct world *w, int src, int dst, int tag, size_t bytes, bool sync)
 {
-	const struct ibvx_sbuf buf = { .body_bytes = bytes, .user = (uint64_t)tag };
+	const struct ibvx_sbuf buf = {.body_bytes = bytes, .user = (uint64_t)tag};
 	struct ibvx_pin *donated = fake_array_donate(text_of((uint64_t)tag, bytes).bytes, bytes, (uint64_t)tag, &dropped);
 	ibvx_req req;
 	int err = ibvx_pin_isend(w->ep[src], donated, &buf, dst, tag, CTX, sync, &req);
@@ -106,7 +106,7 @@ struct other {
 static void *other_main(void *arg)
 {
 	struct other *o = arg;
-	struct ibvx_rbuf buf = { o->mem, sizeof(o->mem), 0 };
+	struct ibvx_rbuf buf = {o->mem, sizeof(o->mem), 0};
 
 	o->err = ibvx_recv(o->ep, &buf, o->peer, 99, CTX, NULL);
 	return NULL;
@@ -137,7 +137,7 @@ static void served_by_a_receive(void **state)
 	(void)state;
 	for (int before = 0; before < 2; before++)
 		for (int kind = 1; kind < 4; kind++) {
-			struct other o = { 0 };
+			struct other o = {0};
 			ibvx_req send[MESSAGES], recv[MESSAGES];
 			struct text word = text_of(1, 8);
 			struct world w;
@@ -153,7 +153,7 @@ static void served_by_a_receive(void **state)
 			if (!before)
 				other_start(&o, &w, 0, other_main);
 			for (int i = 0; i < MESSAGES; i++) {
-				struct ibvx_rbuf buf = { mem[i], sizes[kind], 0 };
+				struct ibvx_rbuf buf = {mem[i], sizes[kind], 0};
 
 				assert_int_equal(ibvx_irecv(w.ep[1], &buf, 0, i, CTX, &recv[i]), 0);
 				assert_int_equal(ibvx_wait(w.ep[1], &recv[i], NULL), 0);
@@ -179,7 +179,7 @@ static void waits_backwards(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 12; seed++) {
 		struct world_config cfg = ugly(2, seed);
-		struct other o = { 0 };
+		struct other o = {0};
 		ibvx_req send[MESSAGES], one;
 		struct world w;
 
@@ -213,7 +213,7 @@ static void given_back(void **state)
 	(void)state;
 	for (int kind = 0; kind < 4; kind++)
 		for (int how = 0; how < 3; how++) {
-			struct other o = { 0 };
+			struct other o = {0};
 			struct world w;
 			ibvx_req send, recv;
 
@@ -248,7 +248,7 @@ static void given_back(void **state)
 /* Where it is refused, the memory comes back at once. */
 static void refused(void **state)
 {
-	const struct ibvx_sbuf buf = { .body_bytes = 100 };
+	const struct ibvx_sbuf buf = {.body_bytes = 100};
 	struct world w;
 	ibvx_req req;
 
@@ -286,7 +286,7 @@ static void *sender_main(void *arg)
 		int tag = 100 * l->number + i;
 		size_t bytes = sizes[1 + (i + l->number) % 3];
 		ibvx_req send = zero_copy_isend(l->w, l->rank, 1 - l->rank, tag, bytes, i % 4 == 0);
-		struct ibvx_rbuf buf = { mem, bytes, 0 };
+		struct ibvx_rbuf buf = {mem, bytes, 0};
 		int err = ibvx_recv(l->w->ep[l->rank], &buf, 1 - l->rank, tag, CTX, NULL);
 
 		if (err || ibvx_pin_wait(l->w->ep[l->rank], &send, NULL, NULL))
@@ -310,7 +310,7 @@ static void channels(void **state)
 		begin(&w, cfg, "psl=4000", "spin_us=0", "yield_us=0", NULL);
 		fabric_clock_start(w.fabric, 50);
 		for (int i = 0; i < 4; i++) {
-			channel[i] = (struct channel){ .w = &w, .rank = i % 2, .number = i / 2 };
+			channel[i] = (struct channel){.w = &w, .rank = i % 2, .number = i / 2};
 			assert_int_equal(pthread_create(&channel[i].thread, NULL, sender_main, &channel[i]), 0);
 		}
 		for (int i = 0; i < 4; i++)
@@ -321,9 +321,8 @@ static void channels(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(several_messages),	       cmocka_unit_test(one_stream_at_a_time),
-	cmocka_unit_test(served_by_a_receive), cmocka_unit_test(waits_backwards),
-	cmocka_unit_test(given_back),	       cmocka_unit_test(refused),
+	cmocka_unit_test(several_messages), cmocka_unit_test(one_stream_at_a_time), cmocka_unit_test(served_by_a_receive),
+	cmocka_unit_test(waits_backwards),  cmocka_unit_test(given_back),           cmocka_unit_test(refused),
 	cmocka_unit_test(channels),
 };
 

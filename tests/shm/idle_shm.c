@@ -16,14 +16,13 @@ static double cpu_s(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 static int wait_idly(struct ibvx *ep, int rank)
 {
 	char mem[8];
-	struct ibvx_rbuf in = { mem, sizeof(mem), 0 };
+	struct ibvx_rbuf in = {mem, sizeof(mem), 0};
 	struct ibvx_status s;
 	ibvx_req r, shown;
 	int err;
@@ -48,7 +47,7 @@ static int wait_idly(struct ibvx *ep, int rank)
 static int idle(struct ibvx **ep, int rank, void *arg)
 {
 	double limit = *(int *)arg / 100.0, before = cpu_s(), used;
-	struct ibvx_sbuf out = { NULL, 0, "12345678", 8, 0 };
+	struct ibvx_sbuf out = {NULL, 0, "12345678", 8, 0};
 
 	if (rank == 0) {
 		sleep((unsigned)*(int *)arg);
@@ -76,12 +75,12 @@ static int allreduce(struct ibvx **ep, int rank, void *arg)
 			expected += i + round;
 		for (int step = 1; step < ibvx_size(*ep); step *= 2) {
 			long other = 0;
-			struct ibvx_sbuf out = { NULL, 0, &sum, sizeof(sum), 0 };
-			struct ibvx_rbuf in = { &other, sizeof(other), 0 };
+			struct ibvx_sbuf out = {NULL, 0, &sum, sizeof(sum), 0};
+			struct ibvx_rbuf in = {&other, sizeof(other), 0};
 			ibvx_req send;
 
-			if (ibvx_isend(*ep, &out, rank ^ step, step, 1, &send) ||
-			    ibvx_recv(*ep, &in, rank ^ step, step, 1, NULL) || ibvx_wait(*ep, &send, NULL)) {
+			if (ibvx_isend(*ep, &out, rank ^ step, step, 1, &send) || ibvx_recv(*ep, &in, rank ^ step, step, 1, NULL) ||
+			    ibvx_wait(*ep, &send, NULL)) {
 				fprintf(stderr, "rank %d: %s\n", rank, ibvx_error());
 				return 6;
 			}
@@ -98,7 +97,7 @@ static int allreduce(struct ibvx **ep, int rank, void *arg)
 int main(int argc, char **argv)
 {
 	int seconds = argc == 3 && strcmp(argv[1], "--seconds") == 0 ? atoi(argv[2]) : 10, rounds = 2000;
-	static const char *const progress[] = { "progress_thread=1", NULL };
+	static const char *const progress[] = {"progress_thread=1", NULL};
 	struct job j;
 
 	for (int i = 0; i < 2; i++)

@@ -28,7 +28,7 @@ static int ports_find(struct job *j)
 	int fds[JOB_RANKS_MAX], count = 0, err = 0;
 
 	while (count < j->size && !err) {
-		struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 		socklen_t len = sizeof(a);
 
 		fds[count] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -46,7 +46,7 @@ static int ports_find(struct job *j)
 
 static int rank_main(struct job *j, int rank, job_fn fn, void *arg)
 {
-	struct ibvx_config cfg = { .rank = rank, .peers = j->peers, .size = j->size, .settings = j->settings };
+	struct ibvx_config cfg = {.rank = rank, .peers = j->peers, .size = j->size, .settings = j->settings};
 	struct ibvx *ep;
 	int err = ibvx_open(&ep, &cfg), ret;
 

@@ -58,21 +58,20 @@ static int exchange(struct ibvx **ep, int rank, void *arg)
 	char ready = 1;
 
 	for (unsigned round = 0; round < 100000000; round++) {
-		ibvx_req reqs[2 * RANKS] = { 0 };
+		ibvx_req reqs[2 * RANKS] = {0};
 		/* the size is a function of the round, so that all agree */
 		size_t len = (size_t)(rng_mix(p->seed + round) % (round % 3 ? 2000 : BIG));
 		int count = 0, err = 0;
 		bool from_anybody = rng_percent(&r, 30); /* all or none: one would steal what another names */
 
 		for (int i = 0; i < RANKS && !err; i++) {
-			struct ibvx_rbuf rb = { in[i], BIG, 0 };
+			struct ibvx_rbuf rb = {in[i], BIG, 0};
 
 			if (i != rank)
-				err = ibvx_irecv(*ep, &rb, from_anybody ? IBVX_ANY_SOURCE : i, (int)round, 1,
-						 &reqs[count++]);
+				err = ibvx_irecv(*ep, &rb, from_anybody ? IBVX_ANY_SOURCE : i, (int)round, 1, &reqs[count++]);
 		}
 		for (int i = 0; i < RANKS && !err; i++) {
-			struct ibvx_sbuf sb = { NULL, 0, out, len, round };
+			struct ibvx_sbuf sb = {NULL, 0, out, len, round};
 
 			if (i != rank)
 				err = ibvx_isend(*ep, &sb, i, (int)round, 1, &reqs[count++]);
@@ -90,8 +89,8 @@ static int exchange(struct ibvx **ep, int rank, void *arg)
 static int round_run(uint64_t seed, int64_t *longest_ms)
 {
 	struct rng r = rng_seed(seed, 99);
-	struct plan p = { .seed = seed, .victim = (int)rng_below(&r, RANKS), .job_scope = seed % 2 };
-	static const char *const scope[2][2] = { { "fault_scope=peer", NULL }, { "fault_scope=job", NULL } };
+	struct plan p = {.seed = seed, .victim = (int)rng_below(&r, RANKS), .job_scope = seed % 2};
+	static const char *const scope[2][2] = {{"fault_scope=peer", NULL}, {"fault_scope=job", NULL}};
 	int64_t killed;
 	struct job j;
 	char ready;
@@ -117,8 +116,8 @@ static int round_run(uint64_t seed, int64_t *longest_ms)
 		*longest_ms = killed;
 	for (int i = 0; i < RANKS; i++)
 		if (i != p.victim && j.status[i] != 0) {
-			fprintf(stderr, "seed %llu: rank %d was killed, rank %d ended with status %#x\n",
-				(unsigned long long)seed, p.victim, i, j.status[i]);
+			fprintf(stderr, "seed %llu: rank %d was killed, rank %d ended with status %#x\n", (unsigned long long)seed,
+				p.victim, i, j.status[i]);
 			failed = 1;
 		}
 	close(p.pipe[0]);
@@ -128,9 +127,9 @@ static int round_run(uint64_t seed, int64_t *longest_ms)
 int main(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "rounds", required_argument, NULL, 'n' },
-		{ "seed", required_argument, NULL, 's' },
-		{ NULL, 0, NULL, 0 },
+		{"rounds", required_argument, NULL, 'n'},
+		{"seed", required_argument, NULL, 's'},
+		{NULL, 0, NULL, 0},
 	};
 	unsigned rounds = 10;
 	uint64_t seed = 1;
@@ -139,15 +138,9 @@ int main(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1)
 		switch (c) {
-		case 'n':
-			rounds = (unsigned)strtoul(optarg, NULL, 0);
-			break;
-		case 's':
-			seed = strtoull(optarg, NULL, 0);
-			break;
-		default:
-			fprintf(stderr, "usage: %s [--rounds N] [--seed N]\n", argv[0]);
-			return 2;
+		case 'n': rounds = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 's': seed = strtoull(optarg, NULL, 0); break;
+		default: fprintf(stderr, "usage: %s [--rounds N] [--seed N]\n", argv[0]); return 2;
 		}
 	for (unsigned i = 0; i < rounds; i++)
 		if (round_run(seed + i, &longest_ms)) {

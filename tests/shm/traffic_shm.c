@@ -37,14 +37,13 @@ static void fail_if(const struct shape *s, int err, const char *what)
 /* Dissemination: in log2(N) rounds everybody has heard of everybody. */
 static void barrier(const struct shape *s, struct ibvx *ep, int rank)
 {
-	struct ibvx_sbuf out = { 0 };
-	struct ibvx_rbuf in = { 0 };
+	struct ibvx_sbuf out = {0};
+	struct ibvx_rbuf in = {0};
 
 	for (int step = 1; step < s->cfg.ranks; step *= 2) {
 		ibvx_req send, recv;
 
-		fail_if(s, ibvx_irecv(ep, &in, (rank + s->cfg.ranks - step) % s->cfg.ranks, step, BARRIER_CONTEXT, &recv),
-			"barrier");
+		fail_if(s, ibvx_irecv(ep, &in, (rank + s->cfg.ranks - step) % s->cfg.ranks, step, BARRIER_CONTEXT, &recv), "barrier");
 		fail_if(s, ibvx_isend(ep, &out, (rank + step) % s->cfg.ranks, step, BARRIER_CONTEXT, &send), "barrier");
 		fail_if(s, ibvx_wait(ep, &recv, NULL), "barrier");
 		fail_if(s, ibvx_wait(ep, &send, NULL), "barrier");
@@ -92,7 +91,7 @@ static void *watch_main(void *arg)
 static int rank_run(struct ibvx **ep, int rank, void *arg)
 {
 	struct shape *s = arg;
-	struct watch w = { .t = traffic_rank_new(&s->cfg, *ep, rank) };
+	struct watch w = {.t = traffic_rank_new(&s->cfg, *ep, rank)};
 	pthread_t watcher, threads[2 * TRAFFIC_CHANNELS_MAX];
 
 	if (!w.t || pthread_create(&watcher, NULL, watch_main, &w))
@@ -144,8 +143,8 @@ static void shape_draw_waiting(struct shape *s, struct rng *r)
 
 static void shape_draw(struct shape *s, uint64_t seed, int ranks, unsigned long left)
 {
-	static const size_t psls[] = { 0, 100, 4096, 16384, 131072 };
-	static const size_t credit_windows[] = { 65536, 262144, 4194304 };
+	static const size_t psls[] = {0, 100, 4096, 16384, 131072};
+	static const size_t credit_windows[] = {65536, 262144, 4194304};
 	struct rng r = rng_seed(seed, 31);
 	size_t psl = psls[rng_below(&r, 5)], credit_window = credit_windows[rng_below(&r, 3)];
 	unsigned long per_message;
@@ -163,8 +162,7 @@ static void shape_draw(struct shape *s, uint64_t seed, int ranks, unsigned long 
 	s->cfg.rounds = s->cfg.size_max > 100000 ? 3 : s->cfg.size_max > 20000 ? 10 : 40;
 	while (s->cfg.rounds > 1 && per_message * (unsigned long)s->cfg.rounds > left + per_message)
 		s->cfg.rounds--;
-	memcpy(s->cfg.edges, ((size_t[TRAFFIC_EDGES]){ psl, 32, 24, 224, credit_window / 4, 16384, 8192, 65536 }),
-	       sizeof(s->cfg.edges));
+	memcpy(s->cfg.edges, ((size_t[TRAFFIC_EDGES]){psl, 32, 24, 224, credit_window / 4, 16384, 8192, 65536}), sizeof(s->cfg.edges));
 	snprintf(s->psl, sizeof(s->psl), "psl=%zu", psl);
 	snprintf(s->credit_window, sizeof(s->credit_window), "eager_window=%zu", credit_window);
 	s->settings[0] = s->psl;
@@ -172,17 +170,16 @@ static void shape_draw(struct shape *s, uint64_t seed, int ranks, unsigned long 
 	s->settings[2] = rng_percent(&r, 30) ? "cma=always" : rng_percent(&r, 30) ? "cma=never" : "cma=auto";
 	shape_draw_waiting(s, &r);
 	s->cfg.replay = s->replay;
-	snprintf(s->replay, sizeof(s->replay), "traffic-shm --seed %llu --ranks %d --messages %lu",
-		 (unsigned long long)seed, ranks, left);
+	snprintf(s->replay, sizeof(s->replay), "traffic-shm --seed %llu --ranks %d --messages %lu", (unsigned long long)seed, ranks, left);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "seed", required_argument, NULL, 's' },
-		{ "ranks", required_argument, NULL, 'r' },
-		{ "messages", required_argument, NULL, 'm' },
-		{ NULL, 0, NULL, 0 },
+		{"seed", required_argument, NULL, 's'},
+		{"ranks", required_argument, NULL, 'r'},
+		{"messages", required_argument, NULL, 'm'},
+		{NULL, 0, NULL, 0},
 	};
 	unsigned long total = 50000, done = 0;
 	uint64_t seed = 1;
@@ -190,18 +187,10 @@ int main(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1)
 		switch (c) {
-		case 's':
-			seed = strtoull(optarg, NULL, 0);
-			break;
-		case 'r':
-			ranks = atoi(optarg);
-			break;
-		case 'm':
-			total = strtoul(optarg, NULL, 0);
-			break;
-		default:
-			fprintf(stderr, "usage: %s [--seed N] [--ranks N] [--messages TOTAL]\n", argv[0]);
-			return 2;
+		case 's': seed = strtoull(optarg, NULL, 0); break;
+		case 'r': ranks = atoi(optarg); break;
+		case 'm': total = strtoul(optarg, NULL, 0); break;
+		default: fprintf(stderr, "usage: %s [--seed N] [--ranks N] [--messages TOTAL]\n", argv[0]); return 2;
 		}
 	if (ranks < 1 || ranks > JOB_RANKS_MAX)
 		return 2;

@@ -6,9 +6,10 @@
 #include "transport/ucx/ucx_abi.h"
 
 #define SAME(theirs, ours) static_assert((theirs) == (ours), #theirs)
-#define MEMBER(theirs, ours, member) \
-	static_assert(offsetof(theirs, member) == offsetof(struct ours, member) && \
-		      sizeof(((theirs *)0)->member) == sizeof(((struct ours *)0)->member), #theirs " " #member)
+#define MEMBER(theirs, ours, member)                                                               \
+	static_assert(offsetof(theirs, member) == offsetof(struct ours, member) &&                 \
+			      sizeof(((theirs *)0)->member) == sizeof(((struct ours *)0)->member), \
+		      #theirs " " #member)
 #define ROOM(theirs, ours) static_assert(sizeof(theirs) <= sizeof(struct ours), #theirs)
 
 SAME(sizeof(ucs_status_t), sizeof(ucx_status));

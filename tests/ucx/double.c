@@ -441,6 +441,10 @@ const char *const double_opening[] = {"config_read", "init", "worker_create", "s
 const char *const double_connecting = "ep_create";
 const bool double_reports_ends = true;
 const struct double_loss double_losses[] = {
-	{UCX_ERR_CONNECTION_RESET, -ECONNRESET}, {UCX_ERR_ENDPOINT_TIMEOUT, -ECONNRESET}, {UCX_ERR_UNREACHABLE, -EHOSTUNREACH},
-	{-3, -ECONNRESET}, {UCX_ERR_NO_MEMORY, -ENOMEM}, {0, 0},
+	{UCX_ERR_CONNECTION_RESET, -ECONNRESET},
+	{UCX_ERR_ENDPOINT_TIMEOUT, -ECONNRESET},
+	{UCX_ERR_UNREACHABLE, -EHOSTUNREACH},
+	{-3, -ECONNRESET},
+	{UCX_ERR_NO_MEMORY, -ENOMEM},
+	{0, 0},
 };

@@ -163,10 +163,8 @@ static void first_sample_preempted(void **unused)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_faster_method),
-		cmocka_unit_test(follows_the_machine),
-		cmocka_unit_test(equal_methods_do_not_alternate),
-		cmocka_unit_test(unmeasured),
+		cmocka_unit_test(finds_the_faster_method),        cmocka_unit_test(follows_the_machine),
+		cmocka_unit_test(equal_methods_do_not_alternate), cmocka_unit_test(unmeasured),
 		cmocka_unit_test(first_sample_preempted),
 	};
 

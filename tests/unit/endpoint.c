@@ -229,12 +229,8 @@ static void test_forged(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forged),
-		cmocka_unit_test(test_refused_close),
-		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_close_and_visits),
-		cmocka_unit_test(test_abort_and_visits),
+		cmocka_unit_test(test_forged), cmocka_unit_test(test_refused_close),    cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_crowd),  cmocka_unit_test(test_close_and_visits), cmocka_unit_test(test_abort_and_visits),
 	};
 
 	return cmocka_run_group_tests_name("endpoint", tests, NULL, NULL);

@@ -7,8 +7,8 @@
 
 #include "core/layout.h"
 
-#define BYTES_MAX 3000       /* of one random layout */
-#define MEMORY (1 << 20)     /* layouts lie in the middle of so many bytes */
+#define BYTES_MAX 3000   /* of one random layout */
+#define MEMORY (1 << 20) /* layouts lie in the middle of so many bytes */
 #define MIDDLE (MEMORY / 2)
 #define SEEDS 800
 
@@ -89,8 +89,7 @@ static struct reference random_indexed(void)
 
 	for (size_t i = 0; i < count; i++) {
 		blocks[i].bytes = draw_block();
-		blocks[i].offset = i && !draw(3) ? blocks[i - 1].offset + (ptrdiff_t)blocks[i - 1].bytes
-						 : (ptrdiff_t)draw(900) - 300;
+		blocks[i].offset = i && !draw(3) ? blocks[i - 1].offset + (ptrdiff_t)blocks[i - 1].bytes : (ptrdiff_t)draw(900) - 300;
 		for (size_t k = 0; k < blocks[i].bytes; k++)
 			reference_add(&r, blocks[i].offset + (ptrdiff_t)k);
 	}
@@ -168,16 +167,11 @@ static struct reference random_struct(int depth)
 static struct reference random_layout(int depth)
 {
 	switch (draw(depth > 0 ? 6 : 3)) {
-	case 0:
-		return random_vector();
-	case 1:
-		return random_indexed();
-	case 2:
-		return random_callbacks();
-	case 3:
-		return random_struct(depth);
-	default:
-		return random_nested(depth);
+	case 0: return random_vector();
+	case 1: return random_indexed();
+	case 2: return random_callbacks();
+	case 3: return random_struct(depth);
+	default: return random_nested(depth);
 	}
 }
 

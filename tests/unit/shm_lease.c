@@ -15,7 +15,7 @@ struct pair {
 	struct ring_control control;
 };
 
-static int local_of[] = { 0, 1 };
+static int local_of[] = {0, 1};
 
 static void pair_init(struct pair *p)
 {
@@ -24,8 +24,8 @@ static void pair_init(struct pair *p)
 	p->to.local_of = local_of;
 	p->from.peers = p->from_peers;
 	p->to.peers = p->to_peers;
-	p->from_peers[1] = (struct shm_peer){ .rank = 1, .pid = getpid(), .pidfd = -1, .tx = { .control = &p->control } };
-	p->to_peers[0] = (struct shm_peer){ .rank = 0, .pid = getpid(), .pidfd = -1, .rx_mapping = p, .rx = { .control = &p->control } };
+	p->from_peers[1] = (struct shm_peer){.rank = 1, .pid = getpid(), .pidfd = -1, .tx = {.control = &p->control}};
+	p->to_peers[0] = (struct shm_peer){.rank = 0, .pid = getpid(), .pidfd = -1, .rx_mapping = p, .rx = {.control = &p->control}};
 }
 
 static int lease_open(struct pair *p, const void *base, void *desc)
@@ -50,7 +50,7 @@ static bool lease_settle(struct pair *p, const void *desc, bool copied)
 
 static void copied(void **state)
 {
-	char desc[WIRE_LEASE_BYTES], to[5] = { 0 };
+	char desc[WIRE_LEASE_BYTES], to[5] = {0};
 	struct pair p;
 
 	(void)state;

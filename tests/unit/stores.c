@@ -130,12 +130,9 @@ static void can_be_forced(void **unused)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(copies_what_memcpy_copies),
-		cmocka_unit_test(finds_the_faster_stores),
-		cmocka_unit_test(learns_each_size_by_itself),
-		cmocka_unit_test(waits_for_the_consumer),
-		cmocka_unit_test(what_was_not_sent_is_not_measured),
-		cmocka_unit_test(can_be_forced),
+		cmocka_unit_test(copies_what_memcpy_copies),         cmocka_unit_test(finds_the_faster_stores),
+		cmocka_unit_test(learns_each_size_by_itself),        cmocka_unit_test(waits_for_the_consumer),
+		cmocka_unit_test(what_was_not_sent_is_not_measured), cmocka_unit_test(can_be_forced),
 	};
 
 	return cmocka_run_group_tests_name("stores", tests, NULL, NULL);

@@ -14,13 +14,13 @@
 #include "base/error.h"
 
 /* The text of the last error contains every one of the words. */
-#define assert_error_contains(...)                                                                  \
-	do {                                                                                    \
-		const char *const words_[] = {__VA_ARGS__};                                     \
-		for (size_t i_ = 0; i_ < sizeof(words_) / sizeof(*words_); i_++) {              \
-			if (!strstr(error_text(), words_[i_]))                                  \
-				fail_msg("no \"%s\" in \"%s\"", words_[i_], error_text());      \
-		}                                                                               \
+#define assert_error_contains(...)                                                         \
+	do {                                                                               \
+		const char *const words_[] = {__VA_ARGS__};                                \
+		for (size_t i_ = 0; i_ < sizeof(words_) / sizeof(*words_); i_++) {         \
+			if (!strstr(error_text(), words_[i_]))                             \
+				fail_msg("no \"%s\" in \"%s\"", words_[i_], error_text()); \
+		}                                                                          \
 	} while (0)
 
 #endif

@@ -51,7 +51,7 @@ struct fake_qp {
 	struct ibv_qp qp;
 	struct receives own;
 	struct fake_id *id;
-	uint32_t dest, psn[2];   /* connected by hand: to which queue pair; of our sends and of theirs */
+	uint32_t dest, psn[2]; /* connected by hand: to which queue pair; of our sends and of theirs */
 	enum ibv_qp_state state;
 	bool error;
 	uint32_t room, outstanding, max_inline;
@@ -62,12 +62,12 @@ struct fake_qp {
 	struct {
 		struct ibv_send_wr wr;
 		struct ibv_sge sge;
-	} rma[RMA_MAX];            /* adapter_faults.hold_rma: under way */
+	} rma[RMA_MAX]; /* adapter_faults.hold_rma: under way */
 	int rma_count;
 	struct {
 		uint32_t len;
 		unsigned char bytes[8192];
-	} *overlooked;             /* adapter_faults.overlook: what lies in the socket, unread */
+	} * overlooked; /* adapter_faults.overlook: what lies in the socket, unread */
 	int overlooked_count;
 };
 struct fake_event {
@@ -236,8 +236,12 @@ static void fake_freeifaddrs(struct ifaddrs *list)
 static int fake_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 {
 	(void)c;
-	*a = (struct ibv_device_attr){.max_cqe = QUEUE_MAX, .max_srq = adapter_faults.no_srq ? 0 : 10, .max_srq_wr = SRQ_MAX,
-				      .max_qp_rd_atom = 4, .max_qp_init_rd_atom = 4, .phys_port_cnt = 1};
+	*a = (struct ibv_device_attr){.max_cqe = QUEUE_MAX,
+				      .max_srq = adapter_faults.no_srq ? 0 : 10,
+				      .max_srq_wr = SRQ_MAX,
+				      .max_qp_rd_atom = 4,
+				      .max_qp_init_rd_atom = 4,
+				      .phys_port_cnt = 1};
 	return fails("query_device") ? EIO : 0;
 }
 
@@ -252,8 +256,12 @@ static int fake_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_
 	slow("query_port");
 	(void)c;
 	(void)port;
-	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .lid = 3, .gid_tbl_len = RAIL_GID + 1,
-				    .link_layer = adapter_faults.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET, .max_msg_sz = adapter_faults.no_copy ? 1u << 31 : 10000};
+	*a = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE,
+				    .active_mtu = IBV_MTU_1024,
+				    .lid = 3,
+				    .gid_tbl_len = RAIL_GID + 1,
+				    .link_layer = adapter_faults.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET,
+				    .max_msg_sz = adapter_faults.no_copy ? 1u << 31 : 10000};
 	return 0;
 }
 
@@ -275,8 +283,8 @@ static int fake_query_gid(struct ibv_context *c, uint8_t port, int index, union 
 /* The address twice: RoCE v1 in entry 1, v2 in entry 2; the other rail's behind them. */
 static int fake_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *e)
 {
-	*e = (struct ibv_gid_entry){.gid_index = index, .port_num = port,
-				    .gid_type = index >= 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
+	*e = (struct ibv_gid_entry){
+		.gid_index = index, .port_num = port, .gid_type = index >= 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
 	return fake_query_gid(c, (uint8_t)port, (int)index, &e->gid);
 }
 
@@ -749,7 +757,9 @@ static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 	}
 	if (fails("modify_qp"))
 		return errno;
-	if (a->qp_state != (q->state == IBV_QPS_RESET ? IBV_QPS_INIT : q->state == IBV_QPS_INIT ? IBV_QPS_RTR : IBV_QPS_RTS) ||
+	if (a->qp_state != (q->state == IBV_QPS_RESET  ? IBV_QPS_INIT
+			    : q->state == IBV_QPS_INIT ? IBV_QPS_RTR
+						       : IBV_QPS_RTS) ||
 	    !(mask & IBV_QP_STATE))
 		return EINVAL;
 	q->state = a->qp_state;
@@ -781,8 +791,8 @@ static struct ibv_qp *fake_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a
 	q = fails("create_qp") ? NULL : make(sizeof(*q));
 	if (!q)
 		return NULL;
-	q->qp = (struct ibv_qp){.context = &context, .pd = pd, .send_cq = a->send_cq, .recv_cq = a->recv_cq, .srq = a->srq,
-				.qp_num = ++number};
+	q->qp = (struct ibv_qp){
+		.context = &context, .pd = pd, .send_cq = a->send_cq, .recv_cq = a->recv_cq, .srq = a->srq, .qp_num = ++number};
 	q->max_inline = a->cap.max_inline_data;
 	if (!a->srq)
 		q->own = (struct receives){.r = calloc(QUEUE_MAX, sizeof(struct receive)), .room = QUEUE_MAX};

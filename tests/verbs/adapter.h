@@ -16,22 +16,22 @@
 extern const struct verbs_provider adapter_provider;
 
 struct adapter_faults {
-	int fail_call;             /* the n-th creation call from now fails with fail_errno; 0: none */
+	int fail_call; /* the n-th creation call from now fails with fail_errno; 0: none */
 	int fail_errno;
-	int calls;                 /* creation calls so far */
-	const char *failed;        /* the name of the call that failed */
-	int refuse_reg;            /* registrations that fail with ENOMEM from now on */
-	bool hold_sends;           /* successful sends complete only at adapter_release() */
-	bool hold_rma;             /* reads and writes happen, and complete, only at adapter_release(): unless their queue pair has ended */
-	int post_error;            /* post_send returns this */
+	int calls;          /* creation calls so far */
+	const char *failed; /* the name of the call that failed */
+	int refuse_reg;     /* registrations that fail with ENOMEM from now on */
+	bool hold_sends;    /* successful sends complete only at adapter_release() */
+	bool hold_rma;      /* reads and writes happen, and complete, only at adapter_release(): unless their queue pair has ended */
+	int post_error;     /* post_send returns this */
 	bool no_srq, iwarp;
-	bool paging;               /* on-demand paging is offered */
-	bool no_cm;                /* RDMA CM is not available */
-	bool infiniband;           /* LIDs, no addresses in the GID table */
-	bool rails;                /* the second rank has another address, which it lists first: 127.0.0.2 */
-	bool no_copy;              /* reads and writes transfer nothing, addresses need not exist */
-	bool overlook;             /* packets lie unread until the first that comes after this was taken back */
-	uint32_t max_inline;       /* create_qp refuses more */
+	bool paging;                  /* on-demand paging is offered */
+	bool no_cm;                   /* RDMA CM is not available */
+	bool infiniband;              /* LIDs, no addresses in the GID table */
+	bool rails;                   /* the second rank has another address, which it lists first: 127.0.0.2 */
+	bool no_copy;                 /* reads and writes transfer nothing, addresses need not exist */
+	bool overlook;                /* packets lie unread until the first that comes after this was taken back */
+	uint32_t max_inline;          /* create_qp refuses more */
 	enum ibv_wc_status next_send; /* the next send ends so, its data is lost; 0: success */
 };
 extern struct adapter_faults adapter_faults;

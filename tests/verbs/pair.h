@@ -18,13 +18,13 @@ struct side {
 		void *arg;
 	} watch[PAIR_WATCHES];
 	int watch_count;
-	bool polls_first;          /* a thread polls before the monitor has looked at what is watched */
+	bool polls_first; /* a thread polls before the monitor has looked at what is watched */
 	int packets;
-	uint64_t last_value;       /* ctl.value of the last packet */
-	bool in_order, whole;      /* values counted up by one; payloads held what they should */
+	uint64_t last_value;  /* ctl.value of the last packet */
+	bool in_order, whole; /* values counted up by one; payloads held what they should */
 	int gets, puts, get_error;
 	uint64_t get_cookie;
-	int cancels;               /* on_cancelled */
+	int cancels; /* on_cancelled */
 	int downs, down_error;
 	int packets_at_down;
 	char why[512];

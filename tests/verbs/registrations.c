@@ -140,7 +140,7 @@ static void test_kept(void **state)
 	work_all(&c);
 	assert_int_equal(adapter_registrations(), 1); /* a message uses it still */
 	a = regcache_get(&c, memory[1], BUFFER, READ);
-	assert_ptr_not_equal(a, b);                   /* but nobody else shares it */
+	assert_ptr_not_equal(a, b); /* but nobody else shares it */
 	regcache_put(&c, b);
 	regcache_put(&c, a);
 	assert_int_equal(adapter_registrations(), 0);
@@ -378,8 +378,11 @@ static void test_access_flags(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_without_owner), TEST(test_use_ends_while_registered), TEST(test_kept), TEST(test_overlapping), TEST(test_bounds),
-		TEST(test_parts),	  TEST(test_stale), TEST(test_counters),    TEST(test_access_flags),
+		TEST(test_without_owner), TEST(test_use_ends_while_registered),
+		TEST(test_kept),          TEST(test_overlapping),
+		TEST(test_bounds),        TEST(test_parts),
+		TEST(test_stale),         TEST(test_counters),
+		TEST(test_access_flags),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,8 @@
 
 static int answer(uint16_t port, void *data)
 {
-	struct private_data d = {.magic = PRIVATE_DATA_MAGIC, .rank = (uint32_t)(ntohs(port) - PORT), .credit = 8, .credit_max = 32, .reads = 4};
+	struct private_data d = {
+		.magic = PRIVATE_DATA_MAGIC, .rank = (uint32_t)(ntohs(port) - PORT), .credit = 8, .credit_max = 32, .reads = 4};
 
 	for (int i = 0; i < 16; i++)
 		d.job[i] = (uint8_t)("\x01\x23\x45\x67\x89\xab\xcd\xef"[i % 8]);

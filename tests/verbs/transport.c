@@ -59,9 +59,12 @@ static void test_two_calls_become_one_connection(void **state)
 
 static void test_streams_of_all_sizes(void **state)
 {
-	static const char *const variants[][4] = {
-		{NULL}, {"verbs_srq=0", NULL}, {"verbs_slots=4", "verbs_chunk=512", NULL}, {"verbs_inline=0", "verbs_slots=8", NULL},
-		{"verbs_buffer_bytes=64k", NULL}, {"verbs_buffer_bytes=64k", "verbs_inline=0", "verbs_slots=64", NULL}};
+	static const char *const variants[][4] = {{NULL},
+						  {"verbs_srq=0", NULL},
+						  {"verbs_slots=4", "verbs_chunk=512", NULL},
+						  {"verbs_inline=0", "verbs_slots=8", NULL},
+						  {"verbs_buffer_bytes=64k", NULL},
+						  {"verbs_buffer_bytes=64k", "verbs_inline=0", "verbs_slots=64", NULL}};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
@@ -392,7 +395,8 @@ static void test_which_side_starts_rma(void **state)
 	static const struct {
 		const char *setting;
 		bool get, put;
-	} cases[] = {{"verbs_rendezvous=auto", true, true}, {"verbs_rendezvous=read", true, false}, {"verbs_rendezvous=write", false, true}};
+	} cases[] = {
+		{"verbs_rendezvous=auto", true, true}, {"verbs_rendezvous=read", true, false}, {"verbs_rendezvous=write", false, true}};
 	static char from[50000];
 
 	(void)state;
@@ -556,7 +560,8 @@ static void test_cancelled_memory_is_out_of_reach(void **state)
 		adapter_reset();
 		pair_open(&p, NULL);
 		for (int r = 0; r < 2; r++)
-			assert_int_equal(OPS.buffer_register(p.side[r].t, from, sizeof(from)) + OPS.buffer_register(p.side[r].t, to, sizeof(to)), 2);
+			assert_int_equal(
+				OPS.buffer_register(p.side[r].t, from, sizeof(from)) + OPS.buffer_register(p.side[r].t, to, sizeof(to)), 2);
 		assert_true(pair_send_until(&p, 0, 1, 8));
 		pair_run(&p);
 		adapter_faults.hold_rma = true;
@@ -601,9 +606,9 @@ static void test_a_failed_read_ends_the_peer(void **state)
 static void test_nonsense_from_the_wire(void **state)
 {
 	static const struct wire_hdr packets[] = {
-		{.kind = WIRE_EAGER, .len = 1000},                     /* claims more than came */
-		{.kind = WIRE_EAGER, .stamp = 5000},                   /* more credit than there is */
-		{.kind = WIRE_NONE, .ctl = {.id = 99}},                /* no such packet */
+		{.kind = WIRE_EAGER, .len = 1000},      /* claims more than came */
+		{.kind = WIRE_EAGER, .stamp = 5000},    /* more credit than there is */
+		{.kind = WIRE_NONE, .ctl = {.id = 99}}, /* no such packet */
 	};
 
 	(void)state;
@@ -723,8 +728,8 @@ static void test_wanted_device(void **state)
 	static const struct {
 		const char *setting;
 		bool there;
-	} cases[] = {{"verbs_device=fake0", true},  {"verbs_device=fake0:1", true}, {"verbs_device=fake0:2", false},
-		     {"verbs_device=fake", false},  {"verbs_device=fake01", false}, {"verbs_gid_index=1", true},
+	} cases[] = {{"verbs_device=fake0", true}, {"verbs_device=fake0:1", true}, {"verbs_device=fake0:2", false},
+		     {"verbs_device=fake", false}, {"verbs_device=fake01", false}, {"verbs_gid_index=1", true},
 		     {"verbs_gid_index=0", false}};
 
 	(void)state;

@@ -179,8 +179,8 @@ static void test_secrets(void **state)
 
 static int knock(struct pair *p, int rank)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = wireup_port(verbs_of(p, rank)),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = wireup_port(verbs_of(p, rank)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);

@@ -154,8 +154,10 @@ static int job_addresses(struct job *j)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: vm-job [--ranks 1..%d | --join HOST:PORT,...] [--seed N] [--seeds N] [--messages N] [--threads] [--total N | "
-			"--big BYTES | --kill | --lost FILE | --ring COUNT | --stale COUNT | --heads] [--bytes N] [name=value...]\n", JOB_RANKS_MAX);
+	fprintf(stderr,
+		"usage: vm-job [--ranks 1..%d | --join HOST:PORT,...] [--seed N] [--seeds N] [--messages N] [--threads] [--total N | "
+		"--big BYTES | --kill | --lost FILE | --ring COUNT | --stale COUNT | --heads] [--bytes N] [name=value...]\n",
+		JOB_RANKS_MAX);
 	return 2;
 }
 
@@ -169,12 +171,27 @@ static bool job_option(struct job *j, int c, char *text)
 	case 't': j->threads = true; return true;
 	case 'j': j->join = text; return true;
 	case 'B': j->bytes = strtoull(text, NULL, 0); return true;
-	case 'T': j->mode = JOB_TOTAL; j->total = strtoul(text, NULL, 0); return true;
-	case 'b': j->mode = JOB_BIG; j->bytes = strtoull(text, NULL, 0); return true;
+	case 'T':
+		j->mode = JOB_TOTAL;
+		j->total = strtoul(text, NULL, 0);
+		return true;
+	case 'b':
+		j->mode = JOB_BIG;
+		j->bytes = strtoull(text, NULL, 0);
+		return true;
 	case 'k': j->mode = JOB_KILL; return true;
-	case 'l': j->mode = JOB_LOST; j->ready = text; return true;
-	case 'R': j->mode = JOB_RING; j->count = (unsigned)strtoul(text, NULL, 0); return true;
-	case 'S': j->mode = JOB_STALE; j->count = (unsigned)strtoul(text, NULL, 0); return true;
+	case 'l':
+		j->mode = JOB_LOST;
+		j->ready = text;
+		return true;
+	case 'R':
+		j->mode = JOB_RING;
+		j->count = (unsigned)strtoul(text, NULL, 0);
+		return true;
+	case 'S':
+		j->mode = JOB_STALE;
+		j->count = (unsigned)strtoul(text, NULL, 0);
+		return true;
 	case 'H': j->mode = JOB_HEADS; return true;
 	default: return false;
 	}
@@ -196,14 +213,11 @@ static bool job_valid(struct job *j)
 int main(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{"ranks", required_argument, NULL, 'r'},    {"seed", required_argument, NULL, 's'},
-		{"seeds", required_argument, NULL, 'n'},    {"messages", required_argument, NULL, 'm'},
-		{"threads", no_argument, NULL, 't'},	    {"kill", no_argument, NULL, 'k'},
-		{"big", required_argument, NULL, 'b'},	    {"join", required_argument, NULL, 'j'},
-		{"total", required_argument, NULL, 'T'},    {"lost", required_argument, NULL, 'l'},
-		{"ring", required_argument, NULL, 'R'},	    {"stale", required_argument, NULL, 'S'},
-		{"bytes", required_argument, NULL, 'B'},    {"heads", no_argument, NULL, 'H'},
-		{NULL, 0, NULL, 0},
+		{"ranks", required_argument, NULL, 'r'},    {"seed", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 'n'},
+		{"messages", required_argument, NULL, 'm'}, {"threads", no_argument, NULL, 't'},    {"kill", no_argument, NULL, 'k'},
+		{"big", required_argument, NULL, 'b'},      {"join", required_argument, NULL, 'j'}, {"total", required_argument, NULL, 'T'},
+		{"lost", required_argument, NULL, 'l'},     {"ring", required_argument, NULL, 'R'}, {"stale", required_argument, NULL, 'S'},
+		{"bytes", required_argument, NULL, 'B'},    {"heads", no_argument, NULL, 'H'},      {NULL, 0, NULL, 0},
 	};
 	struct job j = {.seed = 1, .seeds = 1, .messages = 60, .ranks = 2};
 	int port, c, count = 0;

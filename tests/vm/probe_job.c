@@ -30,8 +30,8 @@ void probe_job_big(const struct job *j, struct ibvx *ep, int rank)
 		job_fail(rank, "no memory");
 	for (int i = 0; i < 2 * j->ranks; i++) {
 		int to = (rank + i) % j->ranks, from = (rank - i % j->ranks + j->ranks) % j->ranks;
-		struct ibvx_sbuf s = {.head = out, .head_bytes = j->bytes / 3, .body = out + j->bytes / 3,
-				      .body_bytes = j->bytes - j->bytes / 3};
+		struct ibvx_sbuf s = {
+			.head = out, .head_bytes = j->bytes / 3, .body = out + j->bytes / 3, .body_bytes = j->bytes - j->bytes / 3};
 		struct ibvx_rbuf r = {.base = in, .capacity_bytes = j->bytes};
 
 		pattern_fill(&cfg, (uint64_t)(rank * 1000 + i), 0, out, j->bytes);

@@ -139,8 +139,8 @@ void *traffic_job_random(const struct job *j, struct ibvx *ep, int rank, uint64_
 	cfg.blocking = j->threads;
 	cfg.replay = replay;
 	traffic_edges(&cfg);
-	snprintf(replay, sizeof(replay), "vm-job --ranks %d --seed %llu --messages %u%s", j->ranks, (unsigned long long)seed,
-		 j->messages, j->threads ? " --threads" : "");
+	snprintf(replay, sizeof(replay), "vm-job --ranks %d --seed %llu --messages %u%s", j->ranks, (unsigned long long)seed, j->messages,
+		 j->threads ? " --threads" : "");
 	return traffic_run(&cfg, ep, rank);
 }
 
@@ -155,9 +155,17 @@ void *traffic_job_class(const struct job *j, struct ibvx *ep, int rank, int clas
 	static char replay[160];
 	unsigned long want = j->total * classes[class].share / 1000, one;
 
-	cfg = (struct traffic_config){.seed = j->seed + (uint64_t)class, .ranks = j->ranks, .channels = 2, .rounds = 1, .tags = 5,
-				      .messages = classes[class].messages, .ops = classes[class].ops,
-				      .size_max = classes[class].size_max, .blocking = true, .halves = true, .replay = replay};
+	cfg = (struct traffic_config){.seed = j->seed + (uint64_t) class,
+				      .ranks = j->ranks,
+				      .channels = 2,
+				      .rounds = 1,
+				      .tags = 5,
+				      .messages = classes[class].messages,
+				      .ops = classes[class].ops,
+				      .size_max = classes[class].size_max,
+				      .blocking = true,
+				      .halves = true,
+				      .replay = replay};
 	one = (unsigned long)(cfg.ranks * cfg.channels) * cfg.messages;
 	if (want > one)
 		cfg.rounds = (int)((want + one - 1) / one);

@@ -75,7 +75,7 @@ def run(rig, name, build):
     mpj = os.environ.get("IBVDEV_TEST_MPJ", "/usr/share/java/mpj.jar")
     places = "".join("%s=%s\n" % (k, shlex.quote(v)) for k, v in (("BUILD", build), ("SOURCE", source), ("MPJ", mpj)))
     status = subprocess.run([rig, "--verbose", "--boot-limit", "240", "--limit", "1100", *case.options, "--", "sh", "-ec",
-                           places + PRELUDE + case.script], stdin=subprocess.DEVNULL, check=False).returncode
+                             places + PRELUDE + case.script], stdin=subprocess.DEVNULL, check=False).returncode
     if status == case.status:
         return 0
     print("the rig ended with %d, not %d" % (status, case.status))

@@ -52,7 +52,8 @@ TRAFFIC = [
 case("rxe", ONLY["rxe"], jobs(TRAFFIC), "vm")
 case("siw", ONLY["siw"], jobs(TRAFFIC), "vm")
 # soft-iWARP's own fault with short memory across the end of a page (rma.c) must not reach a message.
-case("siw-heads", ONLY["siw"], "".join(jobs(["--ranks 2 --heads verbs_get_min=0 psl=0 verbs_rendezvous=" + rendezvous]) for rendezvous in RENDEZVOUS), "vm")
+case("siw-heads", ONLY["siw"], "".join(jobs(["--ranks 2 --heads verbs_get_min=0 psl=0 verbs_rendezvous=" + rendezvous])
+     for rendezvous in RENDEZVOUS), "vm")
 
 # Other paths through the transport.
 VARIANTS = [

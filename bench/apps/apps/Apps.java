@@ -13,36 +13,31 @@ import mpi.MPI;
  * <p>Exit status: 0 if the result is right, 1 if not, 2 for arguments or ranks that do not fit.
  */
 public final class Apps {
-	private static final String HELP = String.join(System.lineSeparator(),
-		"usage: ibvrun -np N [-dev DEVICE] -cp build/bench/apps/apps.jar apps.Apps APP [SIZE]",
-		"",
-		"Small applications that verify themselves, with the time they took and the share of communication in it.",
-		"",
-		"  APP     what                                           SIZE  tiny   A        B         C",
-		"  crypt   IDEA, there and back (Java Grande)             bytes 40000  3000000  20000000  50000000",
-		"  lufact  LU factorisation and solution (Java Grande)    order 60     500      1000      2000",
-		"  moldyn  Lennard-Jones particles (Java Grande)          cells 3      8        13        18",
-		"  asp     shortest paths between all pairs of nodes      nodes 48     1000     2000      4000",
-		"  fdtd    Maxwell's equations in the plane, non-blocking cells 48     1024     2048      4096",
-		"",
-		"SIZE is tiny, A (by default), B, C, or a number: bytes of text, order of the matrix, unit cells along",
-		"an edge (4 particles each), nodes of the graph, cells along a side.",
-		"",
-		"Exit status: 0 for VERIFICATION SUCCESSFUL, 1 for UNSUCCESSFUL, 2 for arguments or ranks that do not fit.");
+	private static final String HELP =
+			String.join(System.lineSeparator(), "usage: ibvrun -np N [-dev DEVICE] -cp build/bench/apps/apps.jar apps.Apps APP [SIZE]", "",
+					"Small applications that verify themselves, with the time they took and the share of communication in it.", "",
+					"  APP     what                                           SIZE  tiny   A        B         C",
+					"  crypt   IDEA, there and back (Java Grande)             bytes 40000  3000000  20000000  50000000",
+					"  lufact  LU factorisation and solution (Java Grande)    order 60     500      1000      2000",
+					"  moldyn  Lennard-Jones particles (Java Grande)          cells 3      8        13        18",
+					"  asp     shortest paths between all pairs of nodes      nodes 48     1000     2000      4000",
+					"  fdtd    Maxwell's equations in the plane, non-blocking cells 48     1024     2048      4096", "",
+					"SIZE is tiny, A (by default), B, C, or a number: bytes of text, order of the matrix, unit cells along",
+					"an edge (4 particles each), nodes of the graph, cells along a side.", "",
+					"Exit status: 0 for VERIFICATION SUCCESSFUL, 1 for UNSUCCESSFUL, 2 for arguments or ranks that do not fit.");
 
 	private static final List<String> NAMES = List.of("crypt", "lufact", "moldyn", "asp", "fdtd");
 	private static final List<String> LETTERS = List.of("TINY", "A", "B", "C");
 	/** By {@link #NAMES} and {@link #LETTERS}; the letters of Java Grande's three are Java Grande's (moldyn C is ours). */
 	private static final int[][] SIZES = {
-		{40000, 3000000, 20000000, 50000000},
-		{60, 500, 1000, 2000},
-		{3, 8, 13, 18},
-		{48, 1000, 2000, 4000},
-		{48, 1024, 2048, 4096},
+			{40000, 3000000, 20000000, 50000000},
+			{60, 500, 1000, 2000},
+			{3, 8, 13, 18},
+			{48, 1000, 2000, 4000},
+			{48, 1024, 2048, 4096},
 	};
 
-	private Apps() {
-	}
+	private Apps() {}
 
 	/**
 	 * A rank of the job.
@@ -96,16 +91,16 @@ public final class Apps {
 
 	private static App make(int which, int size, Intracomm world) throws UsageException {
 		switch (which) {
-			case 0:
-				return new Crypt(size, world);
-			case 1:
-				return new LuFact(size, world);
-			case 2:
-				return new MolDyn(size, world);
-			case 3:
-				return new ShortestPaths(size, world);
-			default:
-				return new Fdtd(size, world);
+		case 0:
+			return new Crypt(size, world);
+		case 1:
+			return new LuFact(size, world);
+		case 2:
+			return new MolDyn(size, world);
+		case 3:
+			return new ShortestPaths(size, world);
+		default:
+			return new Fdtd(size, world);
 		}
 	}
 

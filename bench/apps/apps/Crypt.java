@@ -15,8 +15,7 @@ final class Crypt extends App {
 	/** The example of the cipher's authors: key 1 2 3 ... 8, text 0 1 2 3. */
 	private static final int[] EXAMPLE_KEY = {1, 2, 3, 4, 5, 6, 7, 8};
 	private static final byte[] EXAMPLE = {0, 0, 0, 1, 0, 2, 0, 3};
-	private static final byte[] EXAMPLE_CIPHER = {0x11, (byte) 0xfb, (byte) 0xed, 0x2b, 0x01, (byte) 0x98, 0x6d,
-		(byte) 0xe5};
+	private static final byte[] EXAMPLE_CIPHER = {0x11, (byte) 0xfb, (byte) 0xed, 0x2b, 0x01, (byte) 0x98, 0x6d, (byte) 0xe5};
 	private static final int SAMPLES = 1000;
 
 	private final int bytes;

@@ -49,8 +49,7 @@ final class Fdtd extends App {
 			acrossX = ranks % k == 0 ? k : acrossX;
 		int acrossY = ranks / acrossX;
 		if (n < 2 * acrossY || n < 16 || n > 1 << 14)
-			throw new UsageException("fdtd wants " + Math.max(16, 2 * acrossY) + " to 16384 cells along a side for " + ranks
-				+ " ranks, not " + n);
+			throw new UsageException("fdtd wants " + Math.max(16, 2 * acrossY) + " to 16384 cells along a side for " + ranks + " ranks, not " + n);
 		int blockX = rank % acrossX;
 		int blockY = rank / acrossX;
 		firstX = share(n, blockX, acrossX);

@@ -14,8 +14,7 @@ final class Idea {
 	private static final int MASK = 0xffff;
 	private static final int PRIME = 0x10001;
 
-	private Idea() {
-	}
+	private Idea() {}
 
 	/** The 52 keys of encryption from the eight words of the user's key: words of it, turned left by 25 bits each time. */
 	static int[] encryptionKeys(int[] user) {

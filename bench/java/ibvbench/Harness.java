@@ -198,8 +198,9 @@ final class Harness {
 	}
 
 	private boolean agree(double before, double after) {
-		return options.keepAll || before < options.nearBelowNs == after < options.nearBelowNs && before <= AGREE * after
-			&& after <= AGREE * before && before < options.busyAboveNs;
+		return options.keepAll
+				|| before < options.nearBelowNs == after < options.nearBelowNs && before <= AGREE * after && after <= AGREE * before
+				&& before < options.busyAboveNs;
 	}
 
 	/** The probe before a sample: of the state that is sought, or negative when it does not come in time. */
@@ -224,8 +225,7 @@ final class Harness {
 		Command command = ready(what);
 		int wanted = what.op.unprobed() ? 1 : options.samples;
 		long start = System.nanoTime();
-		for (int tries = 0; samples.size() < wanted && tries < wanted * TRIES_PER_SAMPLE
-			&& System.nanoTime() - start < SAMPLES_LIMIT_NS; tries++) {
+		for (int tries = 0; samples.size() < wanted && tries < wanted * TRIES_PER_SAMPLE && System.nanoTime() - start < SAMPLES_LIMIT_NS; tries++) {
 			double before = seek(what.op, start + SEEK_LIMIT_NS);
 			if (before < 0)
 				break;

@@ -43,15 +43,31 @@ final class MpiOps {
 	void perform(Command command) throws Exception {
 		makeRoom(command);
 		switch (command.op) {
-		case BIBANDWIDTH: bothWays(command.iterations, command.bytes, command.param, 0); break;
+		case BIBANDWIDTH:
+			bothWays(command.iterations, command.bytes, command.param, 0);
+			break;
 		case EXCHANGE:
-		case EXPOSED: bothWays(command.iterations, command.bytes, 1, command.workNs); break;
-		case POSTED: posted(command); break;
-		case UNEXPECTED: unexpected(command); break;
-		case THREADS: threads(command); break;
-		case PAIRS: pairs(command); break;
-		case IDLE: idle(command); break;
-		default: collective(command); break;
+		case EXPOSED:
+			bothWays(command.iterations, command.bytes, 1, command.workNs);
+			break;
+		case POSTED:
+			posted(command);
+			break;
+		case UNEXPECTED:
+			unexpected(command);
+			break;
+		case THREADS:
+			threads(command);
+			break;
+		case PAIRS:
+			pairs(command);
+			break;
+		case IDLE:
+			idle(command);
+			break;
+		default:
+			collective(command);
+			break;
 		}
 	}
 
@@ -128,8 +144,7 @@ final class MpiOps {
 		for (long i = 0; i < command.iterations && other < size; i++) {
 			boolean sends = rank % 2 == 0;
 			for (int k = 0; k < requests.length; k++)
-				requests[k] = sends ? world.Isend(out, 0, command.bytes, MPI.BYTE, other, TAG)
-					: world.Irecv(in, 0, command.bytes, MPI.BYTE, other, TAG);
+				requests[k] = sends ? world.Isend(out, 0, command.bytes, MPI.BYTE, other, TAG) : world.Irecv(in, 0, command.bytes, MPI.BYTE, other, TAG);
 			finish(requests);
 			if (sends)
 				world.Recv(in, 0, 0, MPI.BYTE, other, ANSWER_TAG);
@@ -156,13 +171,26 @@ final class MpiOps {
 	private void collective(Op op, int bytes, int root) {
 		int count = bytes / Double.BYTES;
 		switch (op) {
-		case BARRIER: world.Barrier(); break;
-		case BCAST: world.Bcast(out, 0, bytes, MPI.BYTE, root); break;
-		case REDUCE: world.Reduce(numbers, 0, sums, 0, count, MPI.DOUBLE, MPI.SUM, root); break;
-		case ALLREDUCE: world.Allreduce(numbers, 0, sums, 0, count, MPI.DOUBLE, MPI.SUM); break;
-		case ALLGATHER: world.Allgather(out, 0, bytes, MPI.BYTE, in, 0, bytes, MPI.BYTE); break;
-		case ALLTOALL: world.Alltoall(out, 0, bytes, MPI.BYTE, in, 0, bytes, MPI.BYTE); break;
-		default: throw new UnsupportedOperationException(op.toString());
+		case BARRIER:
+			world.Barrier();
+			break;
+		case BCAST:
+			world.Bcast(out, 0, bytes, MPI.BYTE, root);
+			break;
+		case REDUCE:
+			world.Reduce(numbers, 0, sums, 0, count, MPI.DOUBLE, MPI.SUM, root);
+			break;
+		case ALLREDUCE:
+			world.Allreduce(numbers, 0, sums, 0, count, MPI.DOUBLE, MPI.SUM);
+			break;
+		case ALLGATHER:
+			world.Allgather(out, 0, bytes, MPI.BYTE, in, 0, bytes, MPI.BYTE);
+			break;
+		case ALLTOALL:
+			world.Alltoall(out, 0, bytes, MPI.BYTE, in, 0, bytes, MPI.BYTE);
+			break;
+		default:
+			throw new UnsupportedOperationException(op.toString());
 		}
 	}
 }

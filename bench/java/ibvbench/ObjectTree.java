@@ -47,8 +47,7 @@ public final class ObjectTree {
 		Object recv() throws Exception;
 	}
 
-	private ObjectTree() {
-	}
+	private ObjectTree() {}
 
 	/**
 	 * Runs one rank.

@@ -8,7 +8,7 @@ import java.util.Locale;
 /** The command line: the options of bench_ibvx that apply, and the level. */
 final class Options {
 	static final String USAGE = "options: --level mpi|xdev|xxdev|natives  --label NAME  --sizes 0,8,64k,1m  --op LIST  --warmup N  --samples N\n"
-		+ "  --sample-ms N  --window N  --json FILE  --quiet  --probe-ms N  --near-below NS  --busy-above NS  --no-probe  --seek near|far";
+			+ "  --sample-ms N  --window N  --json FILE  --quiet  --probe-ms N  --near-below NS  --busy-above NS  --no-probe  --seek near|far";
 
 	String level = "mpi";
 	/** What the report calls the device; null: its name. */
@@ -53,23 +53,46 @@ final class Options {
 
 	private void set(String name, String value) {
 		switch (name) {
-		case "--level": level = value; break;
-		case "--label": label = value; break;
-		case "--sizes": sizes = numbers(value, ","); break;
-		case "--warmup": warmup = number(value); break;
-		case "--samples": samples = number(value); break;
-		case "--sample-ms": sampleNs = number(value) * 1_000_000L; break;
-		case "--window": window = number(value); break;
+		case "--level":
+			level = value;
+			break;
+		case "--label":
+			label = value;
+			break;
+		case "--sizes":
+			sizes = numbers(value, ",");
+			break;
+		case "--warmup":
+			warmup = number(value);
+			break;
+		case "--samples":
+			samples = number(value);
+			break;
+		case "--sample-ms":
+			sampleNs = number(value) * 1_000_000L;
+			break;
+		case "--window":
+			window = number(value);
+			break;
 		case "--seek":
 			if (!List.of("near", "far").contains(value))
 				throw new IllegalArgumentException("--seek takes near or far; not \"" + value + "\"");
 			seek = value;
 			break;
-		case "--json": json = value; break;
-		case "--probe-ms": probeNs = number(value) * 1_000_000L; break;
-		case "--near-below": nearBelowNs = number(value); break;
-		case "--busy-above": busyAboveNs = number(value); break;
-		default: throw new IllegalArgumentException(name + ": no such option");
+		case "--json":
+			json = value;
+			break;
+		case "--probe-ms":
+			probeNs = number(value) * 1_000_000L;
+			break;
+		case "--near-below":
+			nearBelowNs = number(value);
+			break;
+		case "--busy-above":
+			busyAboveNs = number(value);
+			break;
+		default:
+			throw new IllegalArgumentException(name + ": no such option");
 		}
 	}
 
@@ -78,8 +101,7 @@ final class Options {
 		String lower = text.toLowerCase(Locale.ROOT);
 		int shift = lower.endsWith("k") ? 10 : lower.endsWith("m") ? 20 : 0;
 		try {
-			return Math.multiplyExact(Integer.parseUnsignedInt(shift == 0 ? lower : lower.substring(0, lower.length() - 1)),
-				1 << shift);
+			return Math.multiplyExact(Integer.parseUnsignedInt(shift == 0 ? lower : lower.substring(0, lower.length() - 1)), 1 << shift);
 		} catch (NumberFormatException | ArithmeticException e) {
 			throw new IllegalArgumentException("\"" + text + "\" is not a number, such as 8, 64k or 1m", e);
 		}

@@ -9,15 +9,15 @@ import java.util.List;
 
 /** Pins a thread: for smpdev, whose ranks are threads of one JVM, which no launcher can pin. */
 final class Pin {
-	private Pin() {
-	}
+	private Pin() {}
 
 	/** Pins the calling thread to the rank-th processor that the JVM may use, by the command taskset. */
 	static void currentThread(int rank) throws IOException, InterruptedException {
 		List<Integer> allowed = allowed();
 		Path self = Files.readSymbolicLink(Path.of("/proc/thread-self")); // PID/task/TID
-		Process taskset = new ProcessBuilder("taskset", "-pc", allowed.get(rank % allowed.size()).toString(),
-			self.getFileName().toString()).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+		Process taskset = new ProcessBuilder("taskset", "-pc", allowed.get(rank % allowed.size()).toString(), self.getFileName().toString())
+								  .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+								  .start();
 		if (taskset.waitFor() != 0)
 			throw new IOException("taskset did not pin rank " + rank);
 	}

@@ -14,8 +14,7 @@ public final class PingPong {
 	/** Its ranks are threads of one JVM. */
 	private static final String THREADS_DEVICE = "smpdev";
 
-	private PingPong() {
-	}
+	private PingPong() {}
 
 	/**
 	 * Runs one rank.
@@ -25,8 +24,7 @@ public final class PingPong {
 	 */
 	public static void main(String[] args) throws Exception {
 		if (args.length < 3) {
-			System.err.println("usage: ibvrun -np N --bind core [-dev NAME] -cp bench.jar ibvbench.PingPong [options]\n"
-				+ Options.USAGE);
+			System.err.println("usage: ibvrun -np N --bind core [-dev NAME] -cp bench.jar ibvbench.PingPong [options]\n" + Options.USAGE);
 			System.exit(2);
 		}
 		int code = 0;
@@ -69,8 +67,7 @@ public final class PingPong {
 		case "xxdev":
 			return new XxdevLayer(args);
 		case "natives":
-			return (Layer) Class.forName("xdev.ibvdev.NativesLayer").getDeclaredMethod("open", String[].class)
-				.invoke(null, (Object) args);
+			return (Layer) Class.forName("xdev.ibvdev.NativesLayer").getDeclaredMethod("open", String[].class).invoke(null, (Object) args);
 		default:
 			throw new IllegalArgumentException("--level takes mpi, xdev, xxdev or natives; not \"" + options.level + "\"");
 		}

@@ -57,8 +57,7 @@ final class Stage {
 		Path file = null;
 		if (layer.rank() == 0) {
 			Path folder = Path.of("/dev/shm");
-			file = Files.isWritable(folder) ? Files.createTempFile(folder, "ibvx-bench-", null)
-				: Files.createTempFile("ibvx-bench-", null);
+			file = Files.isWritable(folder) ? Files.createTempFile(folder, "ibvx-bench-", null) : Files.createTempFile("ibvx-bench-", null);
 			byte[] text = file.toString().getBytes();
 			System.arraycopy(text, 0, name, 0, text.length);
 		}
@@ -152,8 +151,8 @@ final class Stage {
 		int op = memory.getInt(COMMAND);
 		if (op < 0)
 			return op == END ? Word.END : op == NAP ? Word.NAP : Word.PROBE;
-		heard = new Command(Op.values()[op], Command.Phase.values()[memory.getInt(COMMAND + 4)], memory.getInt(COMMAND + 8),
-			memory.getInt(COMMAND + 12), memory.getLong(COMMAND + 16), memory.getLong(COMMAND + 24));
+		heard = new Command(Op.values()[op], Command.Phase.values()[memory.getInt(COMMAND + 4)], memory.getInt(COMMAND + 8), memory.getInt(COMMAND + 12),
+				memory.getLong(COMMAND + 16), memory.getLong(COMMAND + 24));
 		return Word.COMMAND;
 	}
 

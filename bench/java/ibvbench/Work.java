@@ -14,8 +14,7 @@ final class Work {
 	private static double turnsPerNs;
 	private static double sink;
 
-	private Work() {
-	}
+	private Work() {}
 
 	private static double turn(long turns, double start) {
 		double x = start;

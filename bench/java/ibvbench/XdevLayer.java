@@ -18,8 +18,8 @@ import xdev.ProcessID;
 final class XdevLayer implements Layer {
 	private static final int TAG = 1;
 	private static final int CONTEXT = 77;
-	private static final Map<String, String> CLASSES = Map.of("ibvdev", "xdev.ibvdev.IBVDevice", "niodev",
-		"xdev.niodev.NIODevice", "mxdev", "xdev.mxdev.MXDevice");
+	private static final Map<String, String> CLASSES =
+			Map.of("ibvdev", "xdev.ibvdev.IBVDevice", "niodev", "xdev.niodev.NIODevice", "mxdev", "xdev.mxdev.MXDevice");
 
 	private final Device device;
 	private final int rank;

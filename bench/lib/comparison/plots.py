@@ -40,7 +40,7 @@ def _script(op, label, state, named, sizes, machine):
     for number, (contestant, data) in enumerate(named):
         lines += ["$d%d << EOD" % number, *data, "EOD"]
         style = "lw %d dt %d lc rgb \"%s\" pt 7 ps 0.4" % (2 if contestant.ours else 1, 2 if contestant.key[0] == "floor" else 1,
-                                                          COLOURS.get(contestant.key, OTHER))
+                                                           COLOURS.get(contestant.key, OTHER))
         parts.append("$d%d using 1:2:3:4 with yerrorlines %s title \"%s\"" % (number, style, contestant.title))
     return lines, "plot " + ", ".join(parts)
 

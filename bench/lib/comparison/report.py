@@ -21,7 +21,7 @@ def machine(cpus):
 def _first_line(command, wanted=""):
     try:
         output = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20,
-                              check=False).stdout.decode(errors="replace")
+                                check=False).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError):
         return None
     return next((" ".join(line.split()) for line in output.splitlines() if wanted in line), None)
@@ -32,7 +32,8 @@ def versions(contestants):
     tools = {c.key[0] for c in contestants}
     output = []
     if "java" in tools:
-        collector = _first_line(["sh", "-c", "java -XX:+PrintFlagsFinal -version 2>/dev/null | grep -E ' Use(Serial|Parallel|G1|Z|Shenandoah|Epsilon)GC .*= true'"], "Use")
+        collector = _first_line(
+            ["sh", "-c", "java -XX:+PrintFlagsFinal -version 2>/dev/null | grep -E ' Use(Serial|Parallel|G1|Z|Shenandoah|Epsilon)GC .*= true'"], "Use")
         output.append("%s, collector %s" % (_first_line(["java", "-version"]), collector.split()[1] if collector else "unknown"))
     for tool, command, wanted in (("openmpi", ["mpirun.openmpi", "--version"], "(Open"), ("mpich", ["mpichversion"], "Version"),
                                   ("ucx", ["ucx_info", "-v"], "version")):

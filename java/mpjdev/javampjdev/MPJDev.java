@@ -18,8 +18,7 @@ public class MPJDev {
 	public static Device dev;
 
 	/** Not needed by anybody; MPJ Express's class has it too. */
-	public MPJDev() {
-	}
+	public MPJDev() {}
 
 	/**
 	 * Opens the device and makes the world's communicator, which exchanges a message with every rank.
@@ -30,8 +29,7 @@ public class MPJDev {
 	 */
 	public static Device init(String[] args) throws MPJDevException {
 		if (args == null || args.length < 3)
-			throw new MPJDevException("Usage: <rank> <conf file or \";\" string> <device name>; got "
-				+ (args == null ? 0 : args.length) + " arguments");
+			throw new MPJDevException("Usage: <rank> <conf file or \";\" string> <device name>; got " + (args == null ? 0 : args.length) + " arguments");
 		boolean made = false;
 		synchronized (MPJDev.class) {
 			if (dev == null) {

@@ -16,8 +16,7 @@ import java.security.ProtectionDomain;
 public final class Agent {
 	private static final String HOOK = "mpjdev/javampjdev/MPJDev";
 
-	private Agent() {
-	}
+	private Agent() {}
 
 	/**
 	 * Called by the JVM before main.
@@ -36,8 +35,7 @@ public final class Agent {
 		}
 		instrumentation.addTransformer(new ClassFileTransformer() {
 			@Override
-			public byte[] transform(ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain,
-				byte[] bytes) {
+			public byte[] transform(ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] bytes) {
 				if (InitRewriter.TARGET.equals(name))
 					return InitRewriter.rewrite(bytes);
 				return HOOK.equals(name) ? hook : null;

@@ -8,8 +8,7 @@ import mpi.MPI;
  * JVM map the classes that are loaded here.
  */
 public final class ClassArchive {
-	private ClassArchive() {
-	}
+	private ClassArchive() {}
 
 	/**
 	 * Runs it; prints nothing.

@@ -11,8 +11,7 @@ import xdev.XDevException;
  * mpjrun knows, as in {@code mpjrun.sh -dev niodev -Dmpj.device.niodev=xdev.ibvdev.IBVDevice}.
  */
 public final class DeviceNames {
-	private DeviceNames() {
-	}
+	private DeviceNames() {}
 
 	/**
 	 * Makes a new device.
@@ -30,8 +29,8 @@ public final class DeviceNames {
 			return Class.forName(type).asSubclass(Device.class).getDeclaredConstructor().newInstance();
 		} catch (ReflectiveOperationException | LinkageError | ClassCastException e) {
 			Throwable cause = e instanceof java.lang.reflect.InvocationTargetException ? e.getCause() : e;
-			XDevException error = new XDevException("the device \"" + name + "\" is the class " + type
-				+ ", which cannot be used: " + cause + hint(name, cause));
+			XDevException error =
+					new XDevException("the device \"" + name + "\" is the class " + type + ", which cannot be used: " + cause + hint(name, cause));
 			error.initCause(cause);
 			throw error;
 		}
@@ -53,9 +52,8 @@ public final class DeviceNames {
 				nearest = candidate;
 			}
 		}
-		return "there is no device \"" + name + "\"" + (nearest == null ? "" : ", did you mean \"" + nearest + "\"?")
-			+ " Known are " + String.join(", ", known.keySet()) + ", and native through MPI.Init. -D" + DeviceClasses.PREFIX + name
-			+ "=<class> adds one";
+		return "there is no device \"" + name + "\"" + (nearest == null ? "" : ", did you mean \"" + nearest + "\"?") + " Known are "
+				+ String.join(", ", known.keySet()) + ", and native through MPI.Init. -D" + DeviceClasses.PREFIX + name + "=<class> adds one";
 	}
 
 	/** Levenshtein's. */

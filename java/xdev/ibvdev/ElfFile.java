@@ -13,8 +13,7 @@ final class ElfFile {
 	private static final int MACHINE = 18;
 	private static final int PT_LOAD = 1;
 
-	private ElfFile() {
-	}
+	private ElfFile() {}
 
 	/**
 	 * Checks that the file is for this JVM's architecture, and whole.
@@ -31,8 +30,8 @@ final class ElfFile {
 			int machine = header.getShort(MACHINE) & 0xffff;
 			int expected = machineOf(System.getProperty("os.arch"));
 			if (expected != 0 && machine != expected)
-				throw new IOException("wrong architecture: it is for ELF machine " + machine + ", this JVM ("
-					+ System.getProperty("os.arch") + ") needs " + expected);
+				throw new IOException(
+						"wrong architecture: it is for ELF machine " + machine + ", this JVM (" + System.getProperty("os.arch") + ") needs " + expected);
 			if (header.get(4) == 2)
 				checkWhole(in, header);
 		}

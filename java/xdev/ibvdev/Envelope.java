@@ -18,8 +18,7 @@ final class Envelope {
 	private static final int TYPE_SHIFT = 32;
 	private static final long LITTLE_ENDIAN = 1L << 40;
 
-	private Envelope() {
-	}
+	private Envelope() {}
 
 	/** Of the {@code size} bytes at {@code offset}, which the caller has checked. */
 	static long of(ByteBuffer memory, int offset, int size) {

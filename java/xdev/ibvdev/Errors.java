@@ -7,8 +7,7 @@ import xdev.XDevException;
 
 /** Makes the exceptions of what native methods return. */
 final class Errors {
-	private Errors() {
-	}
+	private Errors() {}
 
 	/** The text of the calling thread's last native error. */
 	static String text() {
@@ -23,7 +22,7 @@ final class Errors {
 	/** The same for an operation on a message; direction is "to" or "from". */
 	static String text(String operation, String direction, int rank, int tag, int context) {
 		return operation + " " + direction + " " + (rank == Device.ANY_SOURCE ? "any rank" : "rank " + rank) + ", tag "
-			+ (tag == Device.ANY_TAG ? "any" : Integer.toString(tag)) + ", context " + context + ": " + text();
+				+ (tag == Device.ANY_TAG ? "any" : Integer.toString(tag)) + ", context " + context + ": " + text();
 	}
 
 	/** The exception with that text. */

@@ -39,8 +39,7 @@ public final class IBVDevice implements Device {
 	private volatile PoolRegions pool;
 
 	/** A device that {@link #init} is still to open. */
-	public IBVDevice() {
-	}
+	public IBVDevice() {}
 
 	/**
 	 * Joins the job; returns when all ranks have come. After a failure it can be called again.
@@ -85,15 +84,14 @@ public final class IBVDevice implements Device {
 			return -1;
 		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
 			throw new XDevException("init needs three arguments: rank, conf file or \";\" string, device name, or the one word auto; got "
-				+ (args == null ? "none" : java.util.Arrays.toString(args)));
+					+ (args == null ? "none" : java.util.Arrays.toString(args)));
 		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
 			throw new XDevException("init: the second argument, a conf file's path or a \";\" string, is "
-				+ (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
+					+ (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
 		try {
 			return Integer.parseInt(args[0].trim());
 		} catch (NumberFormatException e) {
-			throw Errors.wrap("init", "the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0]
-				+ "\"", e);
+			throw Errors.wrap("init", "the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0] + "\"", e);
 		}
 	}
 
@@ -146,7 +144,7 @@ public final class IBVDevice implements Device {
 	public synchronized void finish() throws XDevException {
 		if (!peers.open())
 			throw new XDevException(endpoint == 0 ? "finish: the device was never initialised: call init first"
-				: "finish: the device has been finished already: call finish once, after init");
+												  : "finish: the device has been finished already: call finish once, after init");
 		int rc = Native.close(endpoint);
 		if (rc == -Native.EBUSY || rc == -Native.ETIMEDOUT)
 			throw Errors.of("finish");
@@ -277,7 +275,7 @@ public final class IBVDevice implements Device {
 		ByteBuffer direct = memory.isDirect() ? memory : null;
 		long offset = direct != null ? buf.offset() : bounce;
 		int rc = sync ? Native.ssend(endpoint, direct, offset, size, user, dynamic, rank, tag, context)
-			: Native.send(endpoint, direct, offset, size, user, dynamic, rank, tag, context);
+					  : Native.send(endpoint, direct, offset, size, user, dynamic, rank, tag, context);
 		if (direct == null)
 			Native.release(bounce);
 		if (rc < 0)
@@ -297,11 +295,10 @@ public final class IBVDevice implements Device {
 		IBVRequest request = new IBVRequest(this, ep, direct, rank, tag, context);
 		boolean begun = false;
 		try {
-			long offset = direct != null ? buf.offset()
-				: request.bounced(Memory.bounce(operation, memory, buf.offset(), size));
+			long offset = direct != null ? buf.offset() : request.bounced(Memory.bounce(operation, memory, buf.offset(), size));
 			long body = dynamic == null ? 0 : request.bouncedBody(Memory.bounce(operation, dynamic, 0, length));
 			request.handle = sync ? Native.issend(ep, direct, offset, size, user, body, length, rank, tag, context)
-				: Native.isend(ep, direct, offset, size, user, body, length, rank, tag, context);
+								  : Native.isend(ep, direct, offset, size, user, body, length, rank, tag, context);
 			if (Native.failed(request.handle))
 				throw Errors.of(operation, "to", rank, tag, context);
 			begun = true;
@@ -457,8 +454,7 @@ public final class IBVDevice implements Device {
 		ResultBlock result = ResultBlock.own();
 		boolean direct = memory.isDirect();
 		long bounce = direct ? 0 : Memory.allocate("iprobeAndFetch", capacity);
-		int rc = Native.fetch(endpoint, direct ? memory : null, direct ? buf.offset() : bounce, capacity, rank, tag,
-			context, result.address);
+		int rc = Native.fetch(endpoint, direct ? memory : null, direct ? buf.offset() : bounce, capacity, rank, tag, context, result.address);
 		if (!direct) {
 			if (rc > 0)
 				Memory.copyBack(bounce, buf, result.headBytes());

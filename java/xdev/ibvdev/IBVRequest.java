@@ -84,8 +84,7 @@ public final class IBVRequest extends Request implements PendingRequest {
 	}
 
 	/** A receive. status may be null. */
-	IBVRequest(IBVDevice device, long endpoint, ByteBuffer memory, Buffer buffer, int peer, int tag, int context,
-		Status status) {
+	IBVRequest(IBVDevice device, long endpoint, ByteBuffer memory, Buffer buffer, int peer, int tag, int context, Status status) {
 		this.device = device;
 		this.endpoint = endpoint;
 		this.receive = true;
@@ -224,8 +223,7 @@ public final class IBVRequest extends Request implements PendingRequest {
 			if (rc == -Native.ECANCELED)
 				cancelled = true;
 			else if (rc < 0)
-				failure = receive ? Errors.text("irecv", "from", peer, tag, context)
-					: Errors.text("isend", "to", peer, tag, context);
+				failure = receive ? Errors.text("irecv", "from", peer, tag, context) : Errors.text("isend", "to", peer, tag, context);
 			else if (receive)
 				received(result);
 			if (status == null || !receive)
@@ -344,8 +342,7 @@ public final class IBVRequest extends Request implements PendingRequest {
 
 	/** Does nothing: the request gives its resources back when it completes. */
 	@Override
-	public void free() {
-	}
+	public void free() {}
 
 	/**
 	 * MPJ Express keeps this in a class above.

@@ -5,8 +5,7 @@ import java.nio.charset.StandardCharsets;
 
 /** {@code ibvdev-info}: what this JVM, this machine and the library can do, and every setting with its origin. */
 public final class Info {
-	private Info() {
-	}
+	private Info() {}
 
 	/**
 	 * Prints it on stdout.

@@ -12,8 +12,7 @@ public final class Launched {
 	/** The rank that goes with it: unknown. */
 	private static final String RANK = "-1";
 
-	private Launched() {
-	}
+	private Launched() {}
 
 	/**
 	 * The arguments of the real Init.
@@ -36,6 +35,6 @@ public final class Launched {
 
 	static boolean complete(String[] args) {
 		return args != null && args.length >= 3 && args[0] != null && args[0].matches("-1|\\d{1,9}") && args[2] != null
-			&& (args[2].equals("native") || DeviceClasses.isKnown(args[2]));
+				&& (args[2].equals("native") || DeviceClasses.isKnown(args[2]));
 	}
 }

@@ -18,13 +18,11 @@ final class Memory {
 	/** Whether an mpjbuf.Buffer has been freed, which it does not report; null if another version has no such field. */
 	private static final VarHandle FREED = freedField();
 
-	private Memory() {
-	}
+	private Memory() {}
 
 	private static VarHandle freedField() {
 		try {
-			return MethodHandles.privateLookupIn(Buffer.class, MethodHandles.lookup()).findVarHandle(Buffer.class,
-				"freed", boolean.class);
+			return MethodHandles.privateLookupIn(Buffer.class, MethodHandles.lookup()).findVarHandle(Buffer.class, "freed", boolean.class);
 		} catch (ReflectiveOperationException e) {
 			return null;
 		}
@@ -38,8 +36,8 @@ final class Memory {
 		RawBuffer raw = buf.getStaticBuffer();
 		ByteBuffer memory = raw instanceof NIOBuffer ? ((NIOBuffer) raw).getBuffer() : null;
 		if (memory == null)
-			throw new XDevException(operation + ": the buffer has no static section in a ByteBuffer: it is "
-				+ (raw == null ? "null" : raw.getClass().getName()));
+			throw new XDevException(
+					operation + ": the buffer has no static section in a ByteBuffer: it is " + (raw == null ? "null" : raw.getClass().getName()));
 		return memory;
 	}
 
@@ -54,16 +52,14 @@ final class Memory {
 		int size = buf.getSize();
 		int offset = buf.offset();
 		if (size < 0 || offset < 0 || size > memory.capacity() - offset)
-			throw new XDevException(operation + ": the buffer claims " + size + " bytes at offset " + offset
-				+ ", its memory has " + memory.capacity());
+			throw new XDevException(operation + ": the buffer claims " + size + " bytes at offset " + offset + ", its memory has " + memory.capacity());
 		return memory;
 	}
 
 	static ByteBuffer writable(String operation, Buffer buf) {
 		ByteBuffer memory = memory(operation, buf);
 		if (buf.offset() < 0 || buf.offset() > memory.capacity())
-			throw new XDevException(operation + ": the buffer's offset is " + buf.offset() + ", its memory has "
-				+ memory.capacity() + " bytes");
+			throw new XDevException(operation + ": the buffer's offset is " + buf.offset() + ", its memory has " + memory.capacity() + " bytes");
 		if (memory.isReadOnly())
 			throw new XDevException(operation + ": the buffer is read-only");
 		return memory;

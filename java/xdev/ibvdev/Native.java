@@ -34,8 +34,7 @@ final class Native {
 	static final int ETIMEDOUT = 110;
 	static final int ECANCELED = 125;
 
-	private Native() {
-	}
+	private Native() {}
 
 	/** True if a returned handle is an error: errno values are 1 to 4095. */
 	static boolean failed(long handle) {
@@ -72,27 +71,20 @@ final class Native {
 
 	static native byte[] errorText();
 
-	static native int send(long endpoint, ByteBuffer head, long offset, int length, long user, byte[] body, int dest,
-		int tag, int context);
+	static native int send(long endpoint, ByteBuffer head, long offset, int length, long user, byte[] body, int dest, int tag, int context);
 
-	static native int ssend(long endpoint, ByteBuffer head, long offset, int length, long user, byte[] body, int dest,
-		int tag, int context);
+	static native int ssend(long endpoint, ByteBuffer head, long offset, int length, long user, byte[] body, int dest, int tag, int context);
 
-	static native long isend(long endpoint, ByteBuffer head, long offset, int length, long user, long body,
-		int bodyLength, int dest, int tag, int context);
+	static native long isend(long endpoint, ByteBuffer head, long offset, int length, long user, long body, int bodyLength, int dest, int tag, int context);
 
-	static native long issend(long endpoint, ByteBuffer head, long offset, int length, long user, long body,
-		int bodyLength, int dest, int tag, int context);
+	static native long issend(long endpoint, ByteBuffer head, long offset, int length, long user, long body, int bodyLength, int dest, int tag, int context);
 
-	static native int recv(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag, int context,
-		long result);
+	static native int recv(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag, int context, long result);
 
-	static native long irecv(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag,
-		int context);
+	static native long irecv(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag, int context);
 
 	/** Matched probe and receive in one: 1, or 0 if no message is there. */
-	static native int fetch(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag, int context,
-		long result);
+	static native int fetch(long endpoint, ByteBuffer base, long offset, int capacity, int source, int tag, int context, long result);
 
 	static native int waitFor(long endpoint, long request, long result);
 

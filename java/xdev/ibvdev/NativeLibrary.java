@@ -23,8 +23,7 @@ public final class NativeLibrary {
 	private static boolean loaded;
 	private static String origin;
 
-	private NativeLibrary() {
-	}
+	private NativeLibrary() {}
 
 	/**
 	 * Loads the library unless that has been done.
@@ -54,16 +53,14 @@ public final class NativeLibrary {
 				return file.getPath();
 		}
 		if (failures.isEmpty())
-			failures.add("java.library.path (" + System.getProperty("java.library.path") + "): no "
-				+ System.mapLibraryName("ibvdev") + " there");
+			failures.add("java.library.path (" + System.getProperty("java.library.path") + "): no " + System.mapLibraryName("ibvdev") + " there");
 		if (triedJar(failures))
 			return "ibvdev.jar!/" + resource();
 		throw failure(failures, "name a good one with -Dibvdev.library=/path/libibvdev.so");
 	}
 
 	private static UnsatisfiedLinkError failure(List<String> failures, String remedy) {
-		return new UnsatisfiedLinkError("the native library of ibvdev cannot be loaded. Tried:\n  "
-			+ String.join("\n  ", failures) + "\n" + remedy);
+		return new UnsatisfiedLinkError("the native library of ibvdev cannot be loaded. Tried:\n  " + String.join("\n  ", failures) + "\n" + remedy);
 	}
 
 	private static boolean tried(String file, List<String> failures) {
@@ -89,8 +86,8 @@ public final class NativeLibrary {
 	}
 
 	private static String resource() {
-		return "META-INF/native/" + System.getProperty("os.name").toLowerCase(java.util.Locale.ROOT) + "-"
-			+ System.getProperty("os.arch") + "/" + System.mapLibraryName("ibvdev");
+		return "META-INF/native/" + System.getProperty("os.name").toLowerCase(java.util.Locale.ROOT) + "-" + System.getProperty("os.arch") + "/"
+				+ System.mapLibraryName("ibvdev");
 	}
 
 	/**
@@ -101,8 +98,9 @@ public final class NativeLibrary {
 		for (int tries = 0;; tries++) {
 			Path dir = Path.of(System.getProperty("java.io.tmpdir"), "ibvdev-" + Long.toString(System.nanoTime() + tries, 36));
 			try {
-				return Files.createDirectory(dir, PosixFilePermissions.asFileAttribute(EnumSet.of(PosixFilePermission.OWNER_READ,
-					PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE)));
+				return Files.createDirectory(dir,
+						PosixFilePermissions.asFileAttribute(
+								EnumSet.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE)));
 			} catch (FileAlreadyExistsException e) {
 				if (tries == 1000)
 					throw e;

@@ -28,7 +28,7 @@ final class NativeOrder extends BufferFactory {
 	private static VarHandle factoryField() {
 		try {
 			return MethodHandles.privateLookupIn(BufferFactory.class, MethodHandles.lookup())
-				.findStaticVarHandle(BufferFactory.class, "factory", BufferFactory.class);
+					.findStaticVarHandle(BufferFactory.class, "factory", BufferFactory.class);
 		} catch (ReflectiveOperationException e) {
 			return null;
 		}

@@ -85,8 +85,7 @@ final class Peers {
 	private XDevException unknown(String operation, String role, ProcessID id) {
 		if (!open())
 			return closed(operation);
-		return new XDevException(operation + ": the " + role + " "
-			+ (id == null ? "is null" : id.uuid() + " is not a process of this job") + ": use one of the " + ids.length
-			+ " ids that init returned");
+		return new XDevException(operation + ": the " + role + " " + (id == null ? "is null" : id.uuid() + " is not a process of this job")
+				+ ": use one of the " + ids.length + " ids that init returned");
 	}
 }

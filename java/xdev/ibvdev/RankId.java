@@ -7,8 +7,7 @@ import java.util.UUID;
 public final class RankId {
 	private static final int HALF = 16;
 
-	private RankId() {
-	}
+	private RankId() {}
 
 	/**
 	 * Makes it: the job's id with the rank in the place of its last 32 bits, marked as a UUID of an own format (version 8 of

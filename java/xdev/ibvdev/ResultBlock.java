@@ -22,8 +22,7 @@ public final class ResultBlock {
 	/** The address of the bounce buffer. */
 	public final long bounce = address + BOUNCE;
 
-	private ResultBlock() {
-	}
+	private ResultBlock() {}
 
 	/**
 	 * The calling thread's.

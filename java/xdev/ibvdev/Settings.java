@@ -16,8 +16,7 @@ public final class Settings {
 	/** The default error handler of MPI ends the job, so one lost rank fails the operations of all. */
 	private static final String DEFAULTS = "fault_scope=job";
 
-	private Settings() {
-	}
+	private Settings() {}
 
 	/**
 	 * The system properties as the library takes them.

@@ -81,7 +81,7 @@ final class ArrayRef {
 	static void check(String operation, Object buf, int size, int from, int count) {
 		if (from < 0 || count < 0 || from > size - count)
 			throw new XXDevException(operation + ": offset " + from + ", count " + count + " is not a portion of "
-				+ (buf instanceof Buffer ? buf.getClass().getSimpleName() + " with limit " + size : name(buf, size)));
+					+ (buf instanceof Buffer ? buf.getClass().getSimpleName() + " with limit " + size : name(buf, size)));
 	}
 
 	/** A buffer or an array of arrays of primitives; null: something else. */
@@ -104,11 +104,10 @@ final class ArrayRef {
 		if (buf.isDirect() && Buffers.isNativeOrder(buf))
 			return new ArrayRef(buf, Native.MEMORY, (long) start << shift, (long) elements << shift, word, buf, start, elements, false);
 		if (buf.hasArray())
-			return new ArrayRef(buf.array(), kind, (long) (buf.arrayOffset() + start) << shift, (long) elements << shift, word, buf, start,
-				elements, false);
+			return new ArrayRef(buf.array(), kind, (long) (buf.arrayOffset() + start) << shift, (long) elements << shift, word, buf, start, elements, false);
 		if ((long) elements << shift > Integer.MAX_VALUE - 16)
 			throw new XXDevException(operation + ": a " + buf.getClass().getSimpleName() + " of " + elements + " elements in another byte order than the "
-				+ "machine's is too long: 2 GB are the most; use ByteOrder.nativeOrder()");
+					+ "machine's is too long: 2 GB are the most; use ByteOrder.nativeOrder()");
 		byte[] copy = receive ? new byte[elements << shift] : Buffers.copy(kind, buf, start, elements);
 		return new ArrayRef(copy, Native.BYTE, 0, copy.length, word, buf, start, elements, true);
 	}

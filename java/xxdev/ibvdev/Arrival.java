@@ -56,7 +56,7 @@ final class Arrival {
 		for (Object object : objects)
 			if (object != null && !element.isInstance(object))
 				throw new XXDevException(what + ": the message holds a " + object.getClass().getTypeName() + ", the receive has " + ref.text()
-					+ "; the message is gone, the buffer is unchanged");
+						+ "; the message is gone, the buffer is unchanged");
 		System.arraycopy(objects, 0, target, ref.from, objects.length);
 		return device.status(source, tag, word, message.length);
 	}

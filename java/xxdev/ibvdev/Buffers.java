@@ -13,8 +13,7 @@ import java.nio.ShortBuffer;
 
 /** The seven classes of java.nio buffers. Copies are in the machine's byte order, as everything that travels. */
 final class Buffers {
-	private Buffers() {
-	}
+	private Buffers() {}
 
 	static int kind(Buffer buf) {
 		if (buf instanceof ByteBuffer)

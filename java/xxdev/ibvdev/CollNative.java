@@ -24,8 +24,7 @@ final class CollNative {
 
 	static final int ENOSPC = 28;
 
-	private CollNative() {
-	}
+	private CollNative() {}
 
 	/** The communicator of all ranks, which uses contexts from this one on. */
 	static native long world(long endpoint, int context);
@@ -37,10 +36,8 @@ final class CollNative {
 	static native void free(long endpoint, long handle);
 
 	/** The operations that bring data from rank to rank; memory is null for the barrier. */
-	static native int transfer(long endpoint, long handle, int kind, int root, Object memory, long in, long inBytes, long out,
-		long outBytes);
+	static native int transfer(long endpoint, long handle, int kind, int root, Object memory, long in, long inBytes, long out, long outBytes);
 
 	/** The reductions of elements of one type. */
-	static native int reduce(long endpoint, long handle, int kind, int root, Object memory, long in, long out, long count,
-		int type, int op);
+	static native int reduce(long endpoint, long handle, int kind, int root, Object memory, long in, long out, long count, int type, int op);
 }

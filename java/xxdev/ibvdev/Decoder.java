@@ -97,8 +97,7 @@ final class Decoder extends ObjectInputStream {
 	}
 
 	@Override
-	protected void readStreamHeader() {
-	}
+	protected void readStreamHeader() {}
 
 	@Override
 	protected ObjectStreamClass readClassDescriptor() throws IOException, ClassNotFoundException {
@@ -148,7 +147,7 @@ final class Decoder extends ObjectInputStream {
 	@SuppressWarnings("deprecation") /* getProxyClass: newProxyInstance would want an object */
 	protected Class<?> resolveProxyClass(String[] names) throws IOException, ClassNotFoundException {
 		try {
-			Class<?>[] interfaces = new Class<?>[names.length];
+			Class<?>[] interfaces = new Class<?>[ names.length ];
 			for (int i = 0; i < names.length; i++)
 				interfaces[i] = Class.forName(names[i], false, loader);
 			return Proxy.getProxyClass(loader, interfaces);

@@ -70,8 +70,7 @@ final class Descriptor {
 			}
 
 			@Override
-			protected void writeStreamHeader() {
-			}
+			protected void writeStreamHeader() {}
 		}
 		new Writer().flush();
 		return java.util.Arrays.copyOf(sink.array(), sink.size());
@@ -93,8 +92,7 @@ final class Descriptor {
 			}
 
 			@Override
-			protected void readStreamHeader() {
-			}
+			protected void readStreamHeader() {}
 		}
 		return new Reader().model;
 	}

@@ -44,8 +44,7 @@ final class Encoder extends ObjectOutputStream {
 	}
 
 	@Override
-	protected void writeStreamHeader() {
-	}
+	protected void writeStreamHeader() {}
 
 	@Override
 	protected void writeClassDescriptor(ObjectStreamClass model) throws IOException {

@@ -41,8 +41,7 @@ public final class IBVDevice extends Device {
 	private final Queue<IBVRequest> given = new ConcurrentLinkedQueue<>();
 
 	/** A device that {@link #init} is still to open. */
-	public IBVDevice() {
-	}
+	public IBVDevice() {}
 
 	@Override
 	public String name() {
@@ -73,8 +72,7 @@ public final class IBVDevice extends Device {
 		if (Native.failed(handle))
 			throw new XXDevException((rank < 0 ? "init: " : "init of rank " + rank + ": ") + Texts.last());
 		try {
-			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), Native.rank(handle),
-				Native.size(handle));
+			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), Native.rank(handle), Native.size(handle));
 			codec = new ObjectCodec(all.size(), limits, serializer);
 			registered = new RegisteredBuffers(handle);
 			endpoint = handle;
@@ -91,10 +89,10 @@ public final class IBVDevice extends Device {
 			return -1;
 		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
 			throw new XXDevException("init needs three arguments: rank, conf file, device name, or the one word auto; got "
-				+ (args == null ? "none" : java.util.Arrays.toString(args)));
+					+ (args == null ? "none" : java.util.Arrays.toString(args)));
 		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
-			throw new XXDevException("init: the second argument, a conf file's path, is "
-				+ (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
+			throw new XXDevException(
+					"init: the second argument, a conf file's path, is " + (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
 		try {
 			return Integer.parseInt(args[0].trim());
 		} catch (NumberFormatException e) {
@@ -274,11 +272,11 @@ public final class IBVDevice extends Device {
 			ThreadBuffers own = ThreadBuffers.own();
 			own.bounce.put(kind, buf, offset, elements);
 			rc = sync ? Native.ssend(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, word)
-				: Native.send(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, word);
+					  : Native.send(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, word);
 		} else {
 			long at = (long) offset << shift;
 			rc = sync ? Native.ssend(endpoint, buf, kind, at, bytes, rank, tag, context, word)
-				: Native.send(endpoint, buf, kind, at, bytes, rank, tag, context, word);
+					  : Native.send(endpoint, buf, kind, at, bytes, rank, tag, context, word);
 		}
 		if (rc < 0)
 			throw Texts.sending(operation, rank, tag, context);
@@ -289,7 +287,7 @@ public final class IBVDevice extends Device {
 		long ep = endpoint;
 		ArrayRef ref = message.addressed(ep, rank);
 		int rc = sync ? Native.ssend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
-			: Native.send(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
+					  : Native.send(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
 		if (rc < 0)
 			throw Texts.sending(operation, rank, tag, context);
 		message.sent();
@@ -317,17 +315,15 @@ public final class IBVDevice extends Device {
 		long ep = endpoint;
 		ArrayRef ref = message.addressed(ep, rank);
 		IBVRequest request = IBVRequest.send(this, ep, operation, rank, tag, context, ref, message.packer);
-		request.handle = sync
-			? Native.issend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
-			: Native.isend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
+		request.handle = sync ? Native.issend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
+							  : Native.isend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
 		if (Native.failed(request.handle))
 			throw Texts.sending(operation, rank, tag, context);
 		pending.add(request);
 		return request;
 	}
 
-	private IBVRequest startBrief(String operation, boolean sync, int kind, Object buf, int offset, int elements, int rank, int tag,
-		int context) {
+	private IBVRequest startBrief(String operation, boolean sync, int kind, Object buf, int offset, int elements, int rank, int tag, int context) {
 		long bytes = (long) elements << Word.shift(kind);
 		long word = Word.elements(kind, elements);
 		long ep = endpoint;
@@ -335,7 +331,7 @@ public final class IBVDevice extends Device {
 		own.bounce.put(kind, buf, offset, elements);
 		IBVRequest request = IBVRequest.brief(this, ep, operation, rank, tag, context, word, bytes);
 		request.handle = sync ? Native.issend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word)
-			: Native.isend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word);
+							  : Native.isend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word);
 		if (Native.failed(request.handle))
 			throw Texts.sending(operation, rank, tag, context);
 		pending.add(request);
@@ -365,7 +361,7 @@ public final class IBVDevice extends Device {
 		ResultBlock result = own.result;
 		boolean small = BounceBuffer.holds(kind, elements);
 		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, wanted, result.address)
-			: Native.recv(endpoint, buf, kind, (long) offset << shift, bytes, rank, tag, context, wanted, result.address);
+					   : Native.recv(endpoint, buf, kind, (long) offset << shift, bytes, rank, tag, context, wanted, result.address);
 		if (rc < 0)
 			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ArrayRef.array(kind, buf, offset, elements), result));
 		if (small)
@@ -396,9 +392,8 @@ public final class IBVDevice extends Device {
 		long ep = endpoint;
 		BounceBuffer bounce = ref.isShort() ? ThreadBuffers.own().take() : null;
 		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, ref, bounce);
-		request.handle = bounce == null
-			? Native.irecv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
-			: Native.irecv(ep, bounce.bytes, Native.MEMORY, 0, ref.length, rank, tag, context, ref.word);
+		request.handle = bounce == null ? Native.irecv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
+										: Native.irecv(ep, bounce.bytes, Native.MEMORY, 0, ref.length, rank, tag, context, ref.word);
 		if (Native.failed(request.handle)) {
 			request.giveBack();
 			throw Texts.receiving("irecv", rank, tag, context);
@@ -459,8 +454,8 @@ public final class IBVDevice extends Device {
 	Status delivered(String operation, int context, ArrayRef ref, ResultBlock result) {
 		long word = result.user();
 		if (Word.depth(word) != Word.depth(ref.word) || Word.checksum(word) != Word.checksum(ref.word))
-			throw new XXDevException(Texts.operation(operation, "from", result.source(), result.tag(), context) + ": the message holds "
-				+ Word.text(word) + ", the receive has " + ref.text() + ", which divides its innermost rows differently; they have been overwritten");
+			throw new XXDevException(Texts.operation(operation, "from", result.source(), result.tag(), context) + ": the message holds " + Word.text(word)
+					+ ", the receive has " + ref.text() + ", which divides its innermost rows differently; they have been overwritten");
 		ref.deliver(word);
 		return status(result.source(), result.tag(), word, result.bytes());
 	}

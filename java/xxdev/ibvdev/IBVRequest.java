@@ -70,7 +70,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	private PendingRequest next;
 
 	private IBVRequest(IBVDevice device, long endpoint, String operation, boolean receive, ObjectCodec.Packer packer, int peer, int tag, int context,
-		ArrayRef ref, BounceBuffer bounce, long word, long bytes) {
+			ArrayRef ref, BounceBuffer bounce, long word, long bytes) {
 		this.device = device;
 		this.endpoint = endpoint;
 		this.operation = operation;
@@ -85,8 +85,7 @@ final class IBVRequest extends Request implements PendingRequest {
 		this.bytes = bytes;
 	}
 
-	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, ArrayRef ref,
-		ObjectCodec.Packer packer) {
+	static IBVRequest send(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, ArrayRef ref, ObjectCodec.Packer packer) {
 		ArrayRef kept = ref.nativeKind == Native.MEMORY ? ref : null;
 		return new IBVRequest(device, endpoint, operation, false, packer, peer, tag, context, kept, null, ref.word, ref.length);
 	}
@@ -156,7 +155,8 @@ final class IBVRequest extends Request implements PendingRequest {
 			failure = e;
 		} catch (OutOfMemoryError e) {
 			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": the message has come, but found no room in the "
-				+ "Java heap: " + e, e);
+							+ "Java heap: " + e,
+					e);
 			throw e;
 		} finally {
 			giveBack();
@@ -176,12 +176,12 @@ final class IBVRequest extends Request implements PendingRequest {
 
 	private int complete(ResultBlock result) {
 		return isPlain() ? Native.waitFor(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
-			: Native.waitFor(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
+						 : Native.waitFor(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
 	}
 
 	private int test(ResultBlock result) {
 		return isPlain() ? Native.test(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
-			: Native.test(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
+						 : Native.test(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
 	}
 
 	/** The library has given the request back with this result. */
@@ -277,8 +277,8 @@ final class IBVRequest extends Request implements PendingRequest {
 			return;
 		}
 		if (!claim())
-			throw new XXDevException(Texts.operation(operation, receive ? "from" : "to", peer, tag, context)
-				+ ": free while another thread waits for the request");
+			throw new XXDevException(
+					Texts.operation(operation, receive ? "from" : "to", peer, tag, context) + ": free while another thread waits for the request");
 		boolean gone = false;
 		try {
 			freed = true;

@@ -42,8 +42,7 @@ final class IncomingClasses implements Decoder.Names {
 		long message = Native.improbe(endpoint, peer, Peers.ANY, IBVDevice.OWN_CONTEXT, result.address);
 		if (message == 0)
 			throw broken("it relies on descriptions of classes that it has not sent");
-		int rc = Native.failed(message) ? -1
-			: Native.mrecv(endpoint, message, null, Native.BODY, 0, Integer.MAX_VALUE, Word.DESCRIPTORS, result.address);
+		int rc = Native.failed(message) ? -1 : Native.mrecv(endpoint, message, null, Native.BODY, 0, Integer.MAX_VALUE, Word.DESCRIPTORS, result.address);
 		if (rc < 0)
 			throw new XXDevException("receiving descriptions of classes from rank " + peer + ": " + Texts.last());
 		return Native.body(result.body(), (int) result.bytes());

@@ -58,7 +58,7 @@ final class Message {
 	private static void single(String operation, Object buf, int offset, int count) {
 		if (count != ALL && (offset != 0 || count != 1))
 			throw new XXDevException(operation + ": offset " + offset + ", count " + count + " of a single " + buf.getClass().getTypeName()
-				+ ": only arrays and buffers have portions");
+					+ ": only arrays and buffers have portions");
 	}
 
 	/** Where a receive puts things. */
@@ -73,7 +73,7 @@ final class Message {
 			return ref;
 		if (!(buf instanceof Object[]))
 			throw new XXDevException(operation + ": nothing can be received in a " + buf.getClass().getTypeName()
-				+ ": name an array or a buffer; an object or String is received in an array of one element");
+					+ ": name an array or a buffer; an object or String is received in an array of one element");
 		Object[] objects = (Object[]) buf;
 		return objectTarget(codec, operation, objects, count == ALL ? 0 : offset, count == ALL ? objects.length : count);
 	}

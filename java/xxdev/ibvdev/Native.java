@@ -56,8 +56,7 @@ final class Native {
 	static final int ETIMEDOUT = 110;
 	static final int ECANCELED = 125;
 
-	private Native() {
-	}
+	private Native() {}
 
 	/** True if a returned handle is an error: errno values are 1 to 4095. */
 	static boolean failed(long handle) {
@@ -85,29 +84,23 @@ final class Native {
 	static native byte[] errorText();
 
 	/** Returns when the memory may be changed. */
-	static native int send(long endpoint, Object array, int kind, long offset, long length, int dest, int tag, int context,
-		long type);
+	static native int send(long endpoint, Object array, int kind, long offset, long length, int dest, int tag, int context, long type);
 
 	/** The same, and the matching receive has been posted. */
-	static native int ssend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag,
-		int context, long type);
+	static native int ssend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag, int context, long type);
 
 	/** 1: the message has left eagerly, in the stream in front of whatever is sent later; 0: not possible now, nothing has happened. */
 	static native int sendAtOnce(long endpoint, byte[] message, int dest, int tag, int context, long type);
 
 	/** A request handle. The memory must not change until the request is complete: the library may read it until then, by any thread that calls it. */
-	static native long isend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag,
-		int context, long type);
+	static native long isend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag, int context, long type);
 
-	static native long issend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag,
-		int context, long type);
+	static native long issend(long endpoint, Object array, int kind, long offset, long length, int dest, int tag, int context, long type);
 
-	static native int recv(long endpoint, Object array, int kind, long offset, long length, int source, int tag,
-		int context, long type, long result);
+	static native int recv(long endpoint, Object array, int kind, long offset, long length, int source, int tag, int context, long type, long result);
 
 	/** A request handle. */
-	static native long irecv(long endpoint, Object array, int kind, long offset, long length, int source, int tag,
-		int context, long type);
+	static native long irecv(long endpoint, Object array, int kind, long offset, long length, int source, int tag, int context, long type);
 
 	/** Completes a request; the array reference is that of irecv, or (null, MEMORY, 0, 0) for a send. */
 	static native int waitFor(long endpoint, long request, Object array, int kind, long offset, long length, long result);
@@ -136,8 +129,7 @@ final class Native {
 	static native long mprobe(long endpoint, int source, int tag, int context, long result);
 
 	/** Receives what a matched probe found; the message handle is gone, whatever comes of it. */
-	static native int mrecv(long endpoint, long message, Object array, int kind, long offset, long length, long type,
-		long result);
+	static native int mrecv(long endpoint, long message, Object array, int kind, long offset, long length, long type, long result);
 
 	/** "name value" lines of the endpoint's counters, or of those of one peer; peer -1: the endpoint's. */
 	static native byte[] counters(long endpoint, int peer);

@@ -142,9 +142,9 @@ final class ObjectCodec {
 			throw new XXDevException(operation + ": " + count + " objects in " + message.length + " bytes: not a message of this device");
 		int id = ByteSink.getInt(message, 0);
 		if (id != serializerId)
-			throw new XXDevException(operation + ": the sender serialized by " + (id == 0 ? "Java serialization" : "a class of its own")
-				+ ", this process by " + (serializer == null ? "Java serialization" : serializer.getClass().getName())
-				+ ": set the system property xxdev.serializer to the same in all processes");
+			throw new XXDevException(operation + ": the sender serialized by " + (id == 0 ? "Java serialization" : "a class of its own") + ", this process by "
+					+ (serializer == null ? "Java serialization" : serializer.getClass().getName())
+					+ ": set the system property xxdev.serializer to the same in all processes");
 		if (serializer == null) {
 			IncomingClasses classes = incoming(source);
 			classes.takeIn(endpoint, ByteSink.getInt(message, 4));

@@ -8,8 +8,7 @@ import xxdev.XXDevException;
 
 /** Arrays of arrays of primitives: the rows that travel are the innermost arrays, in order. */
 final class Rows {
-	private Rows() {
-	}
+	private Rows() {}
 
 	/** The number of dimensions of an array of primitives; 0: it is none. */
 	static int depth(Object array) {
@@ -33,8 +32,8 @@ final class Rows {
 		Object[] rows = Arrays.copyOfRange(array, from, from + count, Object[].class);
 		for (int row = 0; row < count; row++)
 			if (rows[row] == null)
-				throw new XXDevException(operation + ": row " + (from + row) + " of the " + ArrayRef.name(array, array.length)
-					+ " is null: rows must be there on both sides");
+				throw new XXDevException(
+						operation + ": row " + (from + row) + " of the " + ArrayRef.name(array, array.length) + " is null: rows must be there on both sides");
 		if (depth == 2)
 			return rows;
 		List<Object> leaves = new ArrayList<>();

@@ -20,8 +20,7 @@ final class ThreadBuffers {
 	private int spares;
 	private int made;
 
-	private ThreadBuffers() {
-	}
+	private ThreadBuffers() {}
 
 	/** The calling thread's. */
 	static ThreadBuffers own() {

@@ -24,8 +24,7 @@ final class Word {
 	/** By kind: log2 of the bytes of an element. */
 	private static final byte[] SHIFT = {0, 0, 1, 1, 2, 3, 2, 3};
 
-	private Word() {
-	}
+	private Word() {}
 
 	static int shift(int kind) {
 		return SHIFT[kind];

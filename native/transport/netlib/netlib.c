@@ -90,7 +90,8 @@ void netlib_fit_packets(struct netlib *f, size_t payload_max)
 	while (f->payload_max / 2 >= NETLIB_PAYLOAD_MIN && NETLIB_LARGE_LEAST * f->payload_max * peers > NETLIB_LARGE_BYTES)
 		f->payload_max /= 2;
 	f->large_slots = NETLIB_LARGE_LEAST;
-	while (2 * f->large_slots * f->payload_max <= NETLIB_PEER_BYTES && 2 * f->large_slots * f->payload_max * peers <= NETLIB_LARGE_BYTES)
+	while (2 * f->large_slots * f->payload_max <= NETLIB_PEER_BYTES &&
+	       2 * f->large_slots * f->payload_max * peers <= NETLIB_LARGE_BYTES)
 		f->large_slots *= 2;
 }
 
@@ -125,8 +126,8 @@ int netlib_address(struct transport *t, void *out, size_t size)
 	if (!f->address)
 		return 0;
 	if (NETLIB_MAGIC_BYTES + f->address_bytes > size)
-		return error_set(-ENOBUFS, "%s's address has %zu bytes, room is for %zu: let it use fewer devices (ibvdev.conf(5))", f->ops->product,
-				 f->address_bytes, size);
+		return error_set(-ENOBUFS, "%s's address has %zu bytes, room is for %zu: let it use fewer devices (ibvdev.conf(5))",
+				 f->ops->product, f->address_bytes, size);
 	memcpy(out, f->ops->magic, NETLIB_MAGIC_BYTES);
 	memcpy((char *)out + NETLIB_MAGIC_BYTES, f->address, f->address_bytes);
 	return (int)(NETLIB_MAGIC_BYTES + f->address_bytes);

@@ -36,11 +36,11 @@ void netlib_disarm(struct transport *t);
 void netlib_wake(struct transport *t, void *doorbell, void *flag, bool urgent);
 void netlib_counters(const struct transport *t, int peer, void (*add)(void *arg, const char *name, uint64_t value), void *arg);
 
-#define NETLIB_TRANSPORT_OPS \
-	.costly = true, .address = netlib_address, .attach = netlib_attach, .close = netlib_close, .drained = netlib_drained, \
-	.awaits = netlib_awaits, .leave = netlib_leave, .reaches = netlib_reaches, .use = netlib_use, \
-	.payload_max = netlib_payload_max, .reserve = netlib_reserve, .commit = netlib_commit, .discard = netlib_discard, \
-	.poll = netlib_poll, .ready = netlib_ready, .arm = netlib_arm, .disarm = netlib_disarm, .wake = netlib_wake, \
-	.prefers_get = netlib_prefers_get, .counters = netlib_counters, .forget = netlib_forget
+#define NETLIB_TRANSPORT_OPS                                                                                                             \
+	.costly = true, .address = netlib_address, .attach = netlib_attach, .close = netlib_close, .drained = netlib_drained,            \
+	.awaits = netlib_awaits, .leave = netlib_leave, .reaches = netlib_reaches, .use = netlib_use, .payload_max = netlib_payload_max, \
+	.reserve = netlib_reserve, .commit = netlib_commit, .discard = netlib_discard, .poll = netlib_poll, .ready = netlib_ready,       \
+	.arm = netlib_arm, .disarm = netlib_disarm, .wake = netlib_wake, .prefers_get = netlib_prefers_get, .counters = netlib_counters, \
+	.forget = netlib_forget
 
 #endif

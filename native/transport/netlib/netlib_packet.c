@@ -24,7 +24,8 @@ int netlib_packet_fix(struct netlib *f)
 	char *at;
 
 	f->fixed_bytes = count[0] * netlib_packet_slot_bytes(f, 0) + count[1] * netlib_packet_slot_bytes(f, 1);
-	f->fixed_slots = at = aligned_alloc(PACKET_ALIGNMENT, (f->fixed_bytes + PACKET_ALIGNMENT - 1) / PACKET_ALIGNMENT * PACKET_ALIGNMENT);
+	f->fixed_slots = at =
+		aligned_alloc(PACKET_ALIGNMENT, (f->fixed_bytes + PACKET_ALIGNMENT - 1) / PACKET_ALIGNMENT * PACKET_ALIGNMENT);
 	if (!at)
 		return error_set(-ENOMEM, "no memory for packets, %zu bytes", f->fixed_bytes);
 	for (int large = 0; large < 2; large++) {

@@ -17,15 +17,12 @@ static void netlib_receive_own(struct netlib_peer *p, const struct wire_hdr *hdr
 {
 	switch ((enum netlib_own)hdr->ctl.id) {
 	case NETLIB_OWN_BEAT: /* the head was for everything */
-	case NETLIB_OWN_ACK:
-		return;
+	case NETLIB_OWN_ACK: return;
 	case NETLIB_OWN_FLUSH:
 		p->netlib->chores += !p->ack_wanted;
 		p->ack_wanted = true;
 		return;
-	case NETLIB_OWN_LEAVE:
-		p->left = true;
-		return;
+	case NETLIB_OWN_LEAVE: p->left = true; return;
 	}
 	netlib_peer_end(p, 0, -EPROTO, "rank %d sent an unknown packet: do all ranks run the same ibvdev?", p->rank);
 }
@@ -73,7 +70,8 @@ void netlib_receive(struct netlib *f, const void *header, size_t header_bytes, c
 	if (p->state == NETLIB_DOWN)
 		return;
 	if (h.bytes != bytes || h.hdr.len != bytes || !whole || (int32_t)(h.ack - p->number) > 0) {
-		netlib_peer_end(p, 0, -EPROTO, "rank %d sent a malformed packet of %zu bytes: do all ranks run the same ibvdev?", p->rank, bytes);
+		netlib_peer_end(p, 0, -EPROTO, "rank %d sent a malformed packet of %zu bytes: do all ranks run the same ibvdev?", p->rank,
+				bytes);
 		return;
 	}
 	netlib_peer_connect(p); /* its end is only reported where there is a connection */
@@ -97,8 +95,8 @@ static void netlib_receive_failed(struct netlib_peer *p)
 	if (p->left)
 		netlib_peer_end(p, 0, -EPIPE, "left");
 	else
-		netlib_peer_end(p, NETLIB_GRACE, ops->errno_of(status), "rank %d cannot be reached by %s any more: %s", p->rank, ops->product,
-				ops->text_of(p->netlib, status));
+		netlib_peer_end(p, NETLIB_GRACE, ops->errno_of(status), "rank %d cannot be reached by %s any more: %s", p->rank,
+				ops->product, ops->text_of(p->netlib, status));
 }
 
 static bool netlib_receive_progress(struct netlib *f, int budget)
@@ -167,11 +165,8 @@ void netlib_receive_tick(void *netlib)
 		if (p->state != NETLIB_UP || p->failed)
 			continue;
 		switch (heartbeat_look(&f->heartbeat, &p->beat)) {
-		case HEARTBEAT_FINE:
-			break;
-		case HEARTBEAT_SEND:
-			p->beats += netlib_packet_own(p, NETLIB_OWN_BEAT);
-			break;
+		case HEARTBEAT_FINE: break;
+		case HEARTBEAT_SEND: p->beats += netlib_packet_own(p, NETLIB_OWN_BEAT); break;
 		case HEARTBEAT_LOST:
 			netlib_peer_end(p, 0, p->left ? -EPIPE : -ECONNRESET,
 					"rank %d is silent for %lld ms (setting %s): its host or the network is down, or it was stopped",

@@ -26,14 +26,14 @@
 #include "transport/work.h"
 
 #define NETLIB_PAYLOAD_MIN 8000u
-#define NETLIB_SMALL_BYTES 512u           /* payload of a small slot */
-#define NETLIB_SMALL_SLOTS 32u            /* of a peer */
-#define NETLIB_LARGE_LEAST 2u             /* large slots of a peer, at least */
-#define NETLIB_PEER_BYTES (1u << 20)      /* of the large slots of a peer */
-#define NETLIB_LARGE_BYTES (64u << 20)    /* of all large slots */
-#define NETLIB_CLOSE_MS 500               /* that close() waits for the library at most */
-#define NETLIB_GRACE 2u                   /* ticks for which the report of a lost connection waits for the control tree */
-#define NETLIB_ACKS 4u                    /* acknowledgements in a credit window */
+#define NETLIB_SMALL_BYTES 512u        /* payload of a small slot */
+#define NETLIB_SMALL_SLOTS 32u         /* of a peer */
+#define NETLIB_LARGE_LEAST 2u          /* large slots of a peer, at least */
+#define NETLIB_PEER_BYTES (1u << 20)   /* of the large slots of a peer */
+#define NETLIB_LARGE_BYTES (64u << 20) /* of all large slots */
+#define NETLIB_CLOSE_MS 500            /* that close() waits for the library at most */
+#define NETLIB_GRACE 2u                /* ticks for which the report of a lost connection waits for the control tree */
+#define NETLIB_ACKS 4u                 /* acknowledgements in a credit window */
 
 struct netlib;
 
@@ -63,7 +63,7 @@ enum netlib_own {
 struct netlib_slot {
 	struct netlib_slot *next, *prev; /* in a list of free slots, of a peer's queue (next), of those that the library has */
 	struct netlib_peer *peer;
-	uint64_t library[8];             /* the library's own while it has the slot */
+	uint64_t library[8]; /* the library's own while it has the slot */
 	uint64_t large;
 	struct netlib_head head;
 	uint64_t payload[];
@@ -79,28 +79,28 @@ struct netlib_peer {
 	struct netlib *netlib;
 	int rank;
 	enum netlib_peer_state state;
-	void *address;             /* the library's; NULL: it is not reached */
+	void *address; /* the library's; NULL: it is not reached */
 	size_t address_bytes;
-	void *endpoint;            /* the library's, while `connected` */
+	void *endpoint; /* the library's, while `connected` */
 	bool connected;
 	struct netlib_peer *next_note; /* in netlib.notes */
 	bool noted;
-	int failed;                /* the library's status that a completion or a callback has reported; 0: none */
-	bool left;                 /* LEAVE has come */
+	int failed; /* the library's status that a completion or a callback has reported; 0: none */
+	bool left;  /* LEAVE has come */
 	bool ack_wanted;
-	bool lingers;              /* closing: what is with the library may go out */
-	unsigned grace;            /* ENDING: ticks until the core is notified */
+	bool lingers;   /* closing: what is with the library may go out */
+	unsigned grace; /* ENDING: ticks until the core is notified */
 	int end_code;
 	char *end_text;
 
-	uint32_t number;           /* of the last packet sent */
-	uint32_t number_core;      /* of the last that is to be acknowledged */
-	uint32_t number_flushed;   /* FLUSH was sent for it */
+	uint32_t number;         /* of the last packet sent */
+	uint32_t number_core;    /* of the last that is to be acknowledged */
+	uint32_t number_flushed; /* FLUSH was sent for it */
 	uint32_t acked;
-	uint32_t unacked_count;    /* packets of the core that have come since we last acknowledged */
+	uint32_t unacked_count; /* packets of the core that have come since we last acknowledged */
 	struct order order;
 	struct heartbeat_peer beat;
-	uint32_t in_flight[2];     /* slots with the library or in the queue: small, large */
+	uint32_t in_flight[2];                  /* slots with the library or in the queue: small, large */
 	struct netlib_slot *queue, **queue_end; /* packets that the library had no room for */
 	struct netlib_peer *next_queued;        /* in netlib.queued */
 	bool in_queued;
@@ -136,8 +136,8 @@ struct netlib_ops {
 	/* Names of counters. */
 	const char *packets_out, *packets_in, *full, *heartbeats, *queued, *connections, *early, *foreign, *buffers;
 };
-#define NETLIB_COUNTERS(prefix) \
-	.packets_out = prefix "_packets_out", .packets_in = prefix "_packets_in", .full = prefix "_full", \
+#define NETLIB_COUNTERS(prefix)                                                                                     \
+	.packets_out = prefix "_packets_out", .packets_in = prefix "_packets_in", .full = prefix "_full",           \
 	.heartbeats = prefix "_heartbeats", .queued = prefix "_queued_packets", .connections = prefix "_endpoints", \
 	.early = prefix "_early_packets", .foreign = prefix "_foreign_packets", .buffers = prefix "_packet_buffers"
 
@@ -146,37 +146,37 @@ struct netlib {
 	struct transport base;
 	const struct netlib_ops *ops;
 	struct transport_env env;
-	void *address;             /* NULL: it cannot be used */
+	void *address; /* NULL: it cannot be used */
 	size_t address_bytes;
 	uint64_t job;
 	int64_t timeout_ms;
 	size_t payload_max;
-	uint32_t large_slots;      /* of a peer */
-	uint32_t credit;           /* packets that a peer may send before one of them is acknowledged; 0: the library limits them */
-	void *fixed_slots;         /* NULL, or: there are those of netlib_packet_fix() and no others */
+	uint32_t large_slots; /* of a peer */
+	uint32_t credit;      /* packets that a peer may send before one of them is acknowledged; 0: the library limits them */
+	void *fixed_slots;    /* NULL, or: there are those of netlib_packet_fix() and no others */
 	size_t fixed_bytes;
 	struct netlib_peer *peers; /* NULL before attach */
 
-	int used;                  /* peers that the core sends to by this transport */
-	bool outside;              /* the monitor thread is inside the library without the lock */
-	int gate;                  /* epoll with the library's descriptors, open for one event after arm() */
-	int fd[2];                 /* these; -1: none */
-	bool armed;                /* the gate is open, or its event is not yet taken in */
-	_Atomic bool sleeping;     /* between arm() and disarm() */
-	_Atomic bool news;         /* arm() could not arm: poll() is to look */
-	_Atomic uint32_t quiet;    /* polls in a row that found nothing */
-	_Atomic uint32_t looks;    /* of ready(), in vain */
+	int used;               /* peers that the core sends to by this transport */
+	bool outside;           /* the monitor thread is inside the library without the lock */
+	int gate;               /* epoll with the library's descriptors, open for one event after arm() */
+	int fd[2];              /* these; -1: none */
+	bool armed;             /* the gate is open, or its event is not yet taken in */
+	_Atomic bool sleeping;  /* between arm() and disarm() */
+	_Atomic bool news;      /* arm() could not arm: poll() is to look */
+	_Atomic uint32_t quiet; /* polls in a row that found nothing */
+	_Atomic uint32_t looks; /* of ready(), in vain */
 	struct work work;
 	struct heartbeat heartbeat;
-	struct netlib_peer *notes; /* peers that are to be connected or disconnected */
+	struct netlib_peer *notes;  /* peers that are to be connected or disconnected */
 	struct netlib_peer *queued; /* peers with a queue */
 
 	struct netlib_slot *free[2]; /* small, large */
 	struct netlib_slot *with_library;
 	uint32_t free_count[2], slot_count[2];
-	int chores;                /* peers with `failed`, `ack_wanted` or at the end of ENDING */
-	int events;                /* of the poll that runs */
-	uint64_t foreign_count;    /* packets of unknown senders */
+	int chores;             /* peers with `failed`, `ack_wanted` or at the end of ENDING */
+	int events;             /* of the poll that runs */
+	uint64_t foreign_count; /* packets of unknown senders */
 };
 
 static inline struct netlib *netlib_of(struct transport *t)

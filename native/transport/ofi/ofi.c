@@ -157,15 +157,12 @@ static bool ofi_arm(struct netlib *f)
 static int ofi_errno(int status)
 {
 	switch (status) {
-	case OFI_ENOMEM:
-		return -ENOMEM;
+	case OFI_ENOMEM: return -ENOMEM;
 	case OFI_EHOSTUNREACH:
 	case OFI_ENODATA:
 	case EINVAL:
-	case ENETUNREACH:
-		return -EHOSTUNREACH;
-	default: /* reset, refused, cancelled, not connected: the other side is gone (ibvx.h) */
-		return -ECONNRESET;
+	case ENETUNREACH: return -EHOSTUNREACH;
+	default: /* reset, refused, cancelled, not connected: the other side is gone (ibvx.h) */ return -ECONNRESET;
 	}
 }
 

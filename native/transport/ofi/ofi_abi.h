@@ -64,7 +64,7 @@ struct ofi_fid {
 		int (*close)(struct ofi_fid *fid);
 		int (*bind)(struct ofi_fid *fid, struct ofi_fid *to, uint64_t flags);
 		int (*control)(struct ofi_fid *fid, int command, void *arg);
-	} *ops;
+	} * ops;
 };
 
 /* The members of fi_info's parts as far as they are used. */
@@ -143,7 +143,7 @@ struct ofi_fabric {
 		int (*domain)(struct ofi_fabric *fabric, struct ofi_info *info, struct ofi_domain **domain, void *context);
 		void *passive_ep, *eq_open, *wait_open;
 		int (*trywait)(struct ofi_fabric *fabric, struct ofi_fid **fids, int count);
-	} *ops;
+	} * ops;
 };
 
 struct ofi_mr {
@@ -158,19 +158,19 @@ struct ofi_domain {
 		int (*av_open)(struct ofi_domain *domain, struct ofi_av_attr *attr, struct ofi_av **av, void *context);
 		int (*cq_open)(struct ofi_domain *domain, struct ofi_cq_attr *attr, struct ofi_cq **cq, void *context);
 		int (*endpoint)(struct ofi_domain *domain, struct ofi_info *info, struct ofi_ep **ep, void *context);
-	} *ops;
+	} * ops;
 	struct ofi_mr_ops {
 		size_t size;
 		int (*reg)(struct ofi_fid *domain, const void *buf, size_t len, uint64_t access, uint64_t offset, uint64_t key,
 			   uint64_t flags, struct ofi_mr **mr, void *context);
-	} *mr;
+	} * mr;
 };
 struct ofi_av {
 	struct ofi_fid fid;
 	struct ofi_av_ops {
 		size_t size;
 		int (*insert)(struct ofi_av *av, const void *addr, size_t count, uint64_t *out, uint64_t flags, void *context);
-	} *ops;
+	} * ops;
 };
 struct ofi_cq {
 	struct ofi_fid fid;
@@ -179,7 +179,7 @@ struct ofi_cq {
 		ssize_t (*read)(struct ofi_cq *cq, void *buf, size_t count);
 		void *readfrom;
 		ssize_t (*readerr)(struct ofi_cq *cq, struct ofi_cq_error *buf, uint64_t flags);
-	} *ops;
+	} * ops;
 };
 struct ofi_ep {
 	struct ofi_fid fid;
@@ -188,7 +188,7 @@ struct ofi_ep {
 		size_t size;
 		void *setname;
 		int (*getname)(struct ofi_fid *ep, void *addr, size_t *bytes);
-	} *cm;
+	} * cm;
 	struct ofi_msg_ops {
 		size_t size;
 		ssize_t (*recv)(struct ofi_ep *ep, void *buf, size_t len, void *desc, uint64_t from, void *context);
@@ -196,7 +196,7 @@ struct ofi_ep {
 		ssize_t (*send)(struct ofi_ep *ep, const void *buf, size_t len, void *desc, uint64_t to, void *context);
 		void *sendv, *sendmsg;
 		ssize_t (*inject)(struct ofi_ep *ep, const void *buf, size_t len, uint64_t to);
-	} *msg;
+	} * msg;
 };
 
 /* The functions that the library exports, or a test's double of them; all others are in the tables of its objects. */

@@ -52,8 +52,8 @@ int ofi_library_open(struct ofi_library *l)
 		return error_prefix(rc, "libfabric is too old or incomplete");
 	version = l->version();
 	if (version < OFI_API)
-		return error_set(-EPROTO, LIBRARY_NAME " is libfabric %u.%u; %u.%u or a later one is needed", OFI_MAJOR(version), OFI_MINOR(version),
-				 OFI_MAJOR(OFI_API), OFI_MINOR(OFI_API));
+		return error_set(-EPROTO, LIBRARY_NAME " is libfabric %u.%u; %u.%u or a later one is needed", OFI_MAJOR(version),
+				 OFI_MINOR(version), OFI_MAJOR(OFI_API), OFI_MINOR(OFI_API));
 	return 0;
 }
 
@@ -114,7 +114,8 @@ int ofi_library_choose(const struct ofi_library *library, const struct settings 
 		library->freeinfo(all);
 	if (best)
 		return *info ? 0 : error_set(-ENOMEM, "no memory for libfabric");
-	return error_set(-ENODEV, "libfabric has no provider \"%s\" for reliable datagrams here: fi_info -t FI_EP_RDM lists those for ofi_provider",
+	return error_set(-ENODEV,
+			 "libfabric has no provider \"%s\" for reliable datagrams here: fi_info -t FI_EP_RDM lists those for ofi_provider",
 			 provider[0] ? provider : "efa, cxi, psm3, verbs;ofi_rxm, tcp, tcp;ofi_rxm");
 }
 
@@ -129,10 +130,11 @@ static int ofi_library_look(const struct settings *settings, char *out, size_t s
 		rc = ofi_library_choose(&l, settings, &info);
 	if (rc < 0)
 		return rc;
-	rc = snprintf(out, size, "  library: libfabric %u.%u\n  provider: %s, domain %s (%s)\n", OFI_MAJOR(l.version()), OFI_MINOR(l.version()),
-		      info->fabric_attr->prov_name, info->domain_attr->name,
-		      settings_text(settings, SETTING_OFI_PROVIDER)[0] ? "setting ofi_provider"
-								       : "the first one here of efa, cxi, psm3, verbs;ofi_rxm, tcp, tcp;ofi_rxm");
+	rc = snprintf(out, size, "  library: libfabric %u.%u\n  provider: %s, domain %s (%s)\n", OFI_MAJOR(l.version()),
+		      OFI_MINOR(l.version()), info->fabric_attr->prov_name, info->domain_attr->name,
+		      settings_text(settings, SETTING_OFI_PROVIDER)[0]
+			      ? "setting ofi_provider"
+			      : "the first one here of efa, cxi, psm3, verbs;ofi_rxm, tcp, tcp;ofi_rxm");
 	l.freeinfo(info);
 	return rc;
 }

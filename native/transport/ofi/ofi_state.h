@@ -28,14 +28,14 @@ struct ofi {
 	struct ofi_cq *cq;
 	struct ofi_av *av;
 	struct ofi_ep *ep;
-	struct ofi_mr *mr[2];        /* of packets that go out, that come in; where the provider needs it */
-	char *receives;              /* receive_count times receive_bytes */
+	struct ofi_mr *mr[2]; /* of packets that go out, that come in; where the provider needs it */
+	char *receives;       /* receive_count times receive_bytes */
 	size_t receive_bytes, receive_count;
 	struct ofi_receive *unposted[OFI_RECEIVES];
 	size_t unposted_count;
-	int timer;                   /* timerfd: where the library has no descriptor, and while packets are queued */
+	int timer; /* timerfd: where the library has no descriptor, and while packets are queued */
 	bool timer_set;
-	int broken;                  /* the completion queue's status */
+	int broken; /* the completion queue's status */
 };
 
 static inline struct ofi *ofi_of(struct netlib *f)

@@ -208,8 +208,8 @@ static bool self_ready(const struct transport *t)
 	return atomic_load_explicit(&s->pending, memory_order_relaxed) > 0;
 }
 
-static int self_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access,
-		       const void *base[2], const size_t len[2], void *desc)
+static int self_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
+			  const size_t len[2], void *desc)
 {
 	struct self_desc d = {{base[0], base[1]}, {len[0], len[1]}};
 
@@ -244,8 +244,7 @@ static int self_get(struct transport *t, int peer, const struct transport_rma *g
 
 	(void)peer;
 	if (get->desc_bytes != sizeof(d))
-		return error_set(-EPROTO, "a descriptor of %zu bytes instead of %zu", get->desc_bytes,
-				 sizeof(d));
+		return error_set(-EPROTO, "a descriptor of %zu bytes instead of %zu", get->desc_bytes, sizeof(d));
 	g = malloc(sizeof(*g));
 	if (!g)
 		return -EAGAIN;

@@ -40,7 +40,7 @@ static_assert(sizeof(struct ring_slot) == RING_LINE, "a slot is a cache line");
 struct ring_control {
 	_Alignas(RING_LINE) _Atomic uint32_t slots_freed; /* consumer */
 	_Atomic uint64_t data_freed;
-	_Alignas(RING_LINE) _Atomic uint32_t lacks_room;     /* set by the producer: wake me when there is room; cleared
+	_Alignas(RING_LINE) _Atomic uint32_t lacks_room;  /* set by the producer: wake me when there is room; cleared
 							   * by the consumer that does */
 	_Atomic uint32_t unpolled;                        /* set by the consumer: announce the next packet; cleared by the
 							   * producer that does */
@@ -65,12 +65,12 @@ struct ring {
 	uint32_t lap_shift;       /* slot_count is 1 << lap_shift */
 	_Atomic uint32_t slot_at; /* next slot; written by its side's lock holder, read by ring_ready */
 	uint64_t data_at;
-	bool small;               /* shape is that of the small data area (ring_limit), full that of the whole */
+	bool small; /* shape is that of the small data area (ring_limit), full that of the whole */
 	struct ring_shape full;
 	/* producer: what it last saw freed */
 	uint32_t slots_freed;
 	uint64_t data_freed;
-	uint32_t ready_max;       /* producer: the largest payload for which there is memory */
+	uint32_t ready_max; /* producer: the largest payload for which there is memory */
 	/* consumer: where it was when it last looked whether the producer lacks room */
 	uint32_t slots_looked;
 	uint64_t data_looked;
@@ -189,8 +189,7 @@ bool ring_look_due(struct ring *r);
 /* Consumer, when that was due, and a full fence after it freed: must the producer be woken?  True once. */
 static inline bool ring_take_lack(_Atomic uint32_t *lacks_room)
 {
-	return atomic_load_explicit(lacks_room, memory_order_relaxed) &&
-	       atomic_exchange_explicit(lacks_room, 0, memory_order_relaxed);
+	return atomic_load_explicit(lacks_room, memory_order_relaxed) && atomic_exchange_explicit(lacks_room, 0, memory_order_relaxed);
 }
 
 /* Producer, a full fence after a packet: must it be announced?  True once. */

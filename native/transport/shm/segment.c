@@ -16,8 +16,7 @@
 
 static off_t segment_mapping_offset(const struct segment *s, uint32_t from, uint32_t to)
 {
-	return (off_t)s->head_bytes +
-	       ((off_t)from * s->ranks + to) * (off_t)ring_mapping_bytes(&s->shape);
+	return (off_t)s->head_bytes + ((off_t)from * s->ranks + to) * (off_t)ring_mapping_bytes(&s->shape);
 }
 
 int segment_create(struct segment *s, const char *job_id)
@@ -50,13 +49,17 @@ static int segment_check(int fd, uint64_t nonce, const char *path)
 	if (fstat(fd, &st) < 0)
 		return error_sys(-errno, "cannot look at %s", path);
 	if (st.st_uid != geteuid() || !S_ISREG(st.st_mode) || (st.st_mode & 0777) != 0600)
-		return error_set(-EACCES, "%s is not this job's shared memory (user %u, mode %o)", path,
-				 (unsigned)st.st_uid, (unsigned)st.st_mode);
+		return error_set(-EACCES, "%s is not this job's shared memory (user %u, mode %o)", path, (unsigned)st.st_uid,
+				 (unsigned)st.st_mode);
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
-		return error_set(-EACCES, "%s is not this job's shared memory: it has no seals (has the process ended, and has another one its number?)", path);
+		return error_set(
+			-EACCES,
+			"%s is not this job's shared memory: it has no seals (has the process ended, and has another one its number?)",
+			path);
 	if (pread(fd, &found, sizeof(found), offsetof(struct segment_head, nonce)) != sizeof(found) || found != nonce)
-		return error_set(-EACCES, "%s is the shared memory of another job (has the process ended, and has another one its number?)", path);
+		return error_set(-EACCES, "%s is the shared memory of another job (has the process ended, and has another one its number?)",
+				 path);
 	return 0;
 }
 
@@ -68,8 +71,7 @@ int segment_adopt(struct segment *s, pid_t pid, int fd, uint64_t nonce)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	theirs = open(path, O_RDWR | O_CLOEXEC);
 	if (theirs < 0)
-		return error_sys(-errno, "cannot open the job's shared memory at %s (do all ranks run as the same user?)",
-				 path);
+		return error_sys(-errno, "cannot open the job's shared memory at %s (do all ranks run as the same user?)", path);
 	rc = segment_check(theirs, nonce, path);
 	if (rc < 0) {
 		close(theirs);
@@ -128,8 +130,7 @@ void segment_close(struct segment *s)
 int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **mapping)
 {
 	size_t bytes = ring_mapping_bytes(&s->shape);
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd,
-			 segment_mapping_offset(s, from, to));
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, segment_mapping_offset(s, from, to));
 
 	if (map == MAP_FAILED)
 		return error_sys(-errno, "cannot map a ring of %zu bytes", bytes);
@@ -148,9 +149,7 @@ int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t
 	int rc = segment_fallocate(s->fd, segment_mapping_offset(s, from, to) + (off_t)offset, (off_t)bytes);
 
 	if (rc)
-		return error_sys(-rc,
-				 "no room for %zu more bytes of shared memory: give the job more memory, or lower shm_ring",
-				 bytes);
+		return error_sys(-rc, "no room for %zu more bytes of shared memory: give the job more memory, or lower shm_ring", bytes);
 	return 0;
 }
 

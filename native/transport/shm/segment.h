@@ -20,12 +20,12 @@ struct segment_doorbell {
 	_Alignas(RING_LINE) uint32_t word[TRANSPORT_DOORBELL_WORDS]; /* futexes, accessed atomically */
 	_Alignas(RING_LINE) _Atomic uint32_t connect_count;
 	_Atomic uint64_t connects[SEGMENT_RANKS_MAX / 64]; /* bit i: local rank i has opened a ring to me */
-	_Alignas(RING_LINE) _Atomic uint32_t left; /* left in good order */
-	_Atomic uint32_t cause; /* 1 + the local rank whose death this one is ending of; 0: none */
+	_Alignas(RING_LINE) _Atomic uint32_t left;         /* left in good order */
+	_Atomic uint32_t cause;                            /* 1 + the local rank whose death this one is ending of; 0: none */
 };
 
 struct segment_head {
-	uint64_t nonce;           /* which segment this is: also in the address of the rank that made it */
+	uint64_t nonce; /* which segment this is: also in the address of the rank that made it */
 	_Alignas(RING_PAGE) struct segment_doorbell doorbells[];
 };
 

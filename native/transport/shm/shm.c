@@ -383,8 +383,8 @@ static __attribute__((noinline)) void shm_post_long(struct shm_peer *p, struct r
 		line->hdr.flags |= WIRE_MEASURED;
 }
 
-static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes,
-		    const void *body, size_t body_bytes)
+static int shm_post(struct transport *t, int peer, const struct wire_hdr *hdr, const void *head, size_t head_bytes, const void *body,
+		    size_t body_bytes)
 {
 	struct shm *s = shm_of(t);
 	struct shm_peer *p = &s->peers[s->local_of[peer]];

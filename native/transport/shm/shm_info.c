@@ -10,8 +10,7 @@
 #include "transport/shm/cma.h"
 #include "transport/shm/shm_state.h"
 
-void shm_counters(const struct transport *t, int peer,
-			 void (*add)(void *arg, const char *name, uint64_t value), void *arg)
+void shm_counters(const struct transport *t, int peer, void (*add)(void *arg, const char *name, uint64_t value), void *arg)
 {
 	const struct shm *s = (const struct shm *)t;
 	const struct shm_peer *p;

@@ -63,19 +63,12 @@ static int lease_end(struct transport *t, int peer, enum transport_lease_end how
 	uint32_t number = seen >> LEASE_STATE_BITS;
 
 	switch ((enum shm_lease_state)(seen & LEASE_STATE_MASK)) {
-	case LEASE_OFFERED:
-		return how != TRANSPORT_LOOK && lease_change(word, number, LEASE_OFFERED, LEASE_CLOSED) ? 0 : -EAGAIN;
-	case LEASE_CLAIMED:
-		return how == TRANSPORT_ABANDON && lease_change(word, number, LEASE_CLAIMED, LEASE_ABANDONED) ? -EIO : -EAGAIN;
-	case LEASE_COPIED:
-		atomic_store_explicit(word, lease_word(number, LEASE_CLOSED), memory_order_relaxed);
-		return 1;
-	case LEASE_REFUSED:
-		atomic_store_explicit(word, lease_word(number, LEASE_CLOSED), memory_order_relaxed);
-		return -EIO;
+	case LEASE_OFFERED: return how != TRANSPORT_LOOK && lease_change(word, number, LEASE_OFFERED, LEASE_CLOSED) ? 0 : -EAGAIN;
+	case LEASE_CLAIMED: return how == TRANSPORT_ABANDON && lease_change(word, number, LEASE_CLAIMED, LEASE_ABANDONED) ? -EIO : -EAGAIN;
+	case LEASE_COPIED: atomic_store_explicit(word, lease_word(number, LEASE_CLOSED), memory_order_relaxed); return 1;
+	case LEASE_REFUSED: atomic_store_explicit(word, lease_word(number, LEASE_CLOSED), memory_order_relaxed); return -EIO;
 	case LEASE_ABANDONED:
-	case LEASE_CLOSED:
-		break;
+	case LEASE_CLOSED: break;
 	}
 	return -EIO;
 }

@@ -275,8 +275,8 @@ bool shm_ready(const struct transport *t)
 		       atomic_load_explicit(&s->connects_seen, memory_order_relaxed);
 }
 
-int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
-	       const size_t len[2], void *desc)
+int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2], const size_t len[2],
+		  void *desc)
 {
 	const struct shm *s = (const struct shm *)t;
 	struct shm_desc d = {{(uint64_t)(uintptr_t)base[0], (uint64_t)(uintptr_t)base[1]}};

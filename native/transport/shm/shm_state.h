@@ -16,8 +16,8 @@ struct shm_address {
 	uint64_t probe_addr, probe_word; /* where cma_probe looks and what it must see */
 	uint32_t slot_count, payload_max;
 	uint64_t data_bytes;
-	int64_t segment_fd;              /* of this rank's segment; the first local rank's is the one */
-	uint64_t segment_nonce;          /* what stands in it */
+	int64_t segment_fd;     /* of this rank's segment; the first local rank's is the one */
+	uint64_t segment_nonce; /* what stands in it */
 };
 
 /* What pack_rkey() writes. */
@@ -33,15 +33,15 @@ struct shm_peer {
 	int rank;
 	uint32_t local;
 	pid_t pid;
-	int pidfd;             /* -1: not watched */
-	bool ended;            /* its process is gone; what it left in the ring comes first */
-	bool reported;         /* the core knows */
-	_Atomic bool corrupt;  /* what it wrote makes no sense: not read any more */
-	bool polled;           /* its ring is in the list of those that each poll looks into */
+	int pidfd;              /* -1: not watched */
+	bool ended;             /* its process is gone; what it left in the ring comes first */
+	bool reported;          /* the core knows */
+	_Atomic bool corrupt;   /* what it wrote makes no sense: not read any more */
+	bool polled;            /* its ring is in the list of those that each poll looks into */
 	uint64_t packets_swept; /* packets_in when the idle rings were last looked for */
 	void *tx_mapping, *rx_mapping;
 	struct ring tx, rx;
-	struct stores stores;  /* of tx */
+	struct stores stores; /* of tx */
 	uint64_t packets_out, packets_in, full_count, cma_bytes;
 	_Atomic uint64_t lease_bytes; /* copied under its leases */
 };
@@ -61,17 +61,17 @@ struct shm {
 	struct transport_env env;
 	struct segment segment;
 	struct ring_shape shape;
-	uint32_t count, me;     /* local ranks */
-	int *local_of;          /* by rank; -1: on another node */
-	struct shm_peer *peers; /* by local rank */
+	uint32_t count, me;             /* local ranks */
+	int *local_of;                  /* by rank; -1: on another node */
+	struct shm_peer *peers;         /* by local rank */
 	_Atomic(struct shm_peer *) *rx; /* those whose incoming ring is polled; read without the lock, too */
 	_Atomic uint32_t rx_count;
-	uint32_t polls;         /* since the idle rings were last looked for */
+	uint32_t polls; /* since the idle rings were last looked for */
 	_Atomic uint32_t connects_seen;
 	struct shm_get *gets, **gets_tail;
-	_Atomic int chores;     /* gets and ended peers that poll() must look after */
+	_Atomic int chores; /* gets and ended peers that poll() must look after */
 	bool cma;
-	bool cma_learns;        /* cma=auto: whether a get is faster is learned */
+	bool cma_learns; /* cma=auto: whether a get is faster is learned */
 	size_t cma_min;
 	uint64_t probe_word;
 };
@@ -112,8 +112,8 @@ int shm_describe(const struct settings *settings, char *out, size_t size);
 
 int shm_poll(struct transport *t, int budget);
 bool shm_ready(const struct transport *t);
-int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
-	       const size_t len[2], void *desc);
+int shm_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2], const size_t len[2],
+		  void *desc);
 void shm_release_rkey(struct transport *t, int peer, uint64_t cookie);
 /* Smallest message for which one copy may be faster than two. */
 #define SHM_CMA_MIN (16u << 10)

@@ -20,7 +20,7 @@
 #include "base/copy.h"
 #include "base/settings.h"
 
-#define STORES_MIN 4096u /* shorter payloads are copied by ordinary stores: no difference was measured */
+#define STORES_MIN 4096u  /* shorter payloads are copied by ordinary stores: no difference was measured */
 #define STORES_CLASSES 4u /* 4, 8, 16, 32 KB and more */
 
 enum stores_mode { STORES_LEARN, STORES_CACHED, STORES_STREAMING };
@@ -28,8 +28,8 @@ enum stores_mode { STORES_LEARN, STORES_CACHED, STORES_STREAMING };
 struct stores {
 	enum stores_mode mode;
 	struct choice classes[STORES_CLASSES];
-	bool pending;            /* a packet has been sent whose time the consumer has not reported yet */
-	bool timing;             /* between stores_begin() and stores_end() */
+	bool pending; /* a packet has been sent whose time the consumer has not reported yet */
+	bool timing;  /* between stores_begin() and stores_end() */
 	unsigned size_class, method;
 	uint32_t len;
 	int64_t begin_ns, own_ns;

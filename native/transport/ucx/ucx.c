@@ -41,8 +41,8 @@ static int ucx_send(struct netlib_peer *p, struct netlib_slot *s)
 		.user_data = s,
 		.memory_type = UCX_MEMORY_HOST,
 	};
-	ucx_status status = ucx_status_of(ucx_of(p->netlib)->api->am_send(p->endpoint, UCX_AM_ID, &s->head, sizeof(s->head), s->payload,
-									   s->head.bytes, &param));
+	ucx_status status = ucx_status_of(
+		ucx_of(p->netlib)->api->am_send(p->endpoint, UCX_AM_ID, &s->head, sizeof(s->head), s->payload, s->head.bytes, &param));
 
 	if (status != UCX_INPROGRESS)
 		netlib_packet_sent(s, status);
@@ -71,10 +71,8 @@ static int ucx_errno(int status)
 	switch (status) {
 	case UCX_ERR_UNREACHABLE:
 	case UCX_ERR_INVALID_ADDR:
-	case UCX_ERR_NO_DEVICE:
-		return -EHOSTUNREACH;
-	case UCX_ERR_NO_MEMORY:
-		return -ENOMEM;
+	case UCX_ERR_NO_DEVICE: return -EHOSTUNREACH;
+	case UCX_ERR_NO_MEMORY: return -ENOMEM;
 	default: /* reset, time limit, input or output error, not connected, rejected, cancelled: the other side is gone (ibvx.h) */
 		return -ECONNRESET;
 	}

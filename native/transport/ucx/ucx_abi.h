@@ -140,8 +140,7 @@ struct ucx_library {
 	ucx_status (*init)(unsigned major, unsigned minor, const struct ucx_params *params, const struct ucx_config *config,
 			   struct ucx_context **context);
 	void (*cleanup)(struct ucx_context *context);
-	ucx_status (*worker_create)(struct ucx_context *context, const struct ucx_worker_params *params,
-				    struct ucx_worker **worker);
+	ucx_status (*worker_create)(struct ucx_context *context, const struct ucx_worker_params *params, struct ucx_worker **worker);
 	void (*worker_destroy)(struct ucx_worker *worker);
 	ucx_status (*worker_query)(struct ucx_worker *worker, struct ucx_worker_attr *attr);
 	void (*release_address)(struct ucx_worker *worker, void *address);

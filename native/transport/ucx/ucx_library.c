@@ -16,15 +16,9 @@
 /* No handlers of signals, no changed code, no threads for a debugger, nothing printed; connections are made without blocking, and
  * a packet is one fragment. */
 static const struct loader_variable ucx_library_fixed[] = {
-	{"UCX_HANDLE_ERRORS", "none", false},
-	{"UCX_ERROR_SIGNALS", "", false},
-	{"UCX_DEBUG_SIGNO", "0", false},
-	{"UCX_MEM_EVENTS", "n", false},
-	{"UCX_VFS_ENABLE", "n", false},
-	{"UCX_LOG_LEVEL", "fatal", false},
-	{"UCX_WARN_UNUSED_ENV_VARS", "n", false},
-	{"UCX_TCP_CONN_NB", "y", false},
-	{"UCX_TCP_TX_SEG_SIZE", "64k", false},
+	{"UCX_HANDLE_ERRORS", "none", false},     {"UCX_ERROR_SIGNALS", "", false}, {"UCX_DEBUG_SIGNO", "0", false},
+	{"UCX_MEM_EVENTS", "n", false},           {"UCX_VFS_ENABLE", "n", false},   {"UCX_LOG_LEVEL", "fatal", false},
+	{"UCX_WARN_UNUSED_ENV_VARS", "n", false}, {"UCX_TCP_CONN_NB", "y", false},  {"UCX_TCP_TX_SEG_SIZE", "64k", false},
 	{"UCX_TCP_RX_SEG_SIZE", "64k", false},
 };
 

@@ -14,10 +14,8 @@ static int ucx_worker_error(const struct ucx *u, ucx_status status, const char *
 static int ucx_worker_make(struct ucx *u, ucx_worker_receive_fn *receive)
 {
 	const struct ucx_worker_params params = {.field_mask = UCX_WORKER_PARAM_THREAD_MODE, .thread_mode = UCX_THREAD_MODE_SERIALIZED};
-	const struct ucx_am_handler handler = {.field_mask = UCX_AM_HANDLER_ID | UCX_AM_HANDLER_CB | UCX_AM_HANDLER_ARG,
-					       .id = UCX_AM_ID,
-					       .cb = receive,
-					       .arg = u};
+	const struct ucx_am_handler handler = {
+		.field_mask = UCX_AM_HANDLER_ID | UCX_AM_HANDLER_CB | UCX_AM_HANDLER_ARG, .id = UCX_AM_ID, .cb = receive, .arg = u};
 	struct ucx_worker_attr attr = {.field_mask = UCX_WORKER_ATTR_ADDRESS | UCX_WORKER_ATTR_ADDRESS_FLAGS,
 				       .address_flags = UCX_WORKER_ADDRESS_NET_ONLY};
 	ucx_status status = u->api->worker_create(u->context, &params, &u->worker);

@@ -35,10 +35,10 @@ static inline char *slab_piece(const struct slab *s, uint32_t i)
 struct buffers {
 	struct slab slab[BUFFERS_SLABS_MAX];
 	uint32_t slab_count;
-	uint32_t count, max;      /* pieces there are, and there may be */
-	uint32_t *free;           /* stack of numbers */
+	uint32_t count, max; /* pieces there are, and there may be */
+	uint32_t *free;      /* stack of numbers */
 	uint32_t free_count;
-	bool wanted;              /* more pieces have been asked for */
+	bool wanted; /* more pieces have been asked for */
 };
 
 /* Adopts a slab; its pieces are free.  0 or -ENOMEM, -ENOSPC with text: the slab is still the caller's. */

@@ -189,41 +189,22 @@ static void cm_dispatch(struct verbs_conn *c, enum rdma_cm_event_type type, int 
 		return;
 	}
 	switch (type) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		cm_on_addr(c);
-		return;
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		cm_on_route(c);
-		return;
-	case RDMA_CM_EVENT_ESTABLISHED:
-		handshake_established(c, d, readable);
-		return;
-	case RDMA_CM_EVENT_REJECTED:
-		handshake_refused(c, status, d, readable);
-		return;
-	case RDMA_CM_EVENT_ADDR_ERROR:
-		cm_failed(c, "no route to this address through an RDMA device", err);
-		return;
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-		cm_failed(c, "no path (InfiniBand: is a subnet manager running?)", err);
-		return;
+	case RDMA_CM_EVENT_ADDR_RESOLVED: cm_on_addr(c); return;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED: cm_on_route(c); return;
+	case RDMA_CM_EVENT_ESTABLISHED: handshake_established(c, d, readable); return;
+	case RDMA_CM_EVENT_REJECTED: handshake_refused(c, status, d, readable); return;
+	case RDMA_CM_EVENT_ADDR_ERROR: cm_failed(c, "no route to this address through an RDMA device", err); return;
+	case RDMA_CM_EVENT_ROUTE_ERROR: cm_failed(c, "no path (InfiniBand: is a subnet manager running?)", err); return;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-	case RDMA_CM_EVENT_UNREACHABLE:
-		cm_failed(c, "no answer", err);
-		return;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		handshake_disconnected(c);
-		return;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		peer_end(c->peer, -EIO, "rank %d: the RDMA device was removed", c->peer->rank);
-		return;
+	case RDMA_CM_EVENT_UNREACHABLE: cm_failed(c, "no answer", err); return;
+	case RDMA_CM_EVENT_DISCONNECTED: handshake_disconnected(c); return;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL: peer_end(c->peer, -EIO, "rank %d: the RDMA device was removed", c->peer->rank); return;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-		return;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT: return;
 	}
 }
 

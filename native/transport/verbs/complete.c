@@ -53,14 +53,9 @@ static void complete_own(struct verbs_conn *c, const struct wire_hdr *hdr)
 {
 	switch (hdr->ctl.id) {
 	case OWN_CREDIT: /* its stamp has been counted */
-	case OWN_HELLO:
-		return;
-	case OWN_LEAVE:
-		c->left = true;
-		return;
-	default:
-		peer_end(c->peer, -EPROTO, "rank %d sent an unknown packet: do all ranks run the same ibvdev?", c->peer->rank);
-		return;
+	case OWN_HELLO: return;
+	case OWN_LEAVE: c->left = true; return;
+	default: peer_end(c->peer, -EPROTO, "rank %d sent an unknown packet: do all ranks run the same ibvdev?", c->peer->rank); return;
 	}
 }
 
@@ -70,8 +65,7 @@ static void complete_packet(struct verbs_conn *c, const struct wire_hdr *hdr, ui
 	const struct transport_sink *sink = &c->verbs->env.sink;
 
 	if (bytes < sizeof(*hdr) || hdr->len > bytes - sizeof(*hdr) || hdr->stamp > c->credit_max - c->credit) {
-		peer_end(p, -EPROTO, "rank %d sent a malformed packet of %u bytes: do all ranks run the same ibvdev?", p->rank,
-			 bytes);
+		peer_end(p, -EPROTO, "rank %d sent a malformed packet of %u bytes: do all ranks run the same ibvdev?", p->rank, bytes);
 		return;
 	}
 	c->credit += hdr->stamp;
@@ -95,13 +89,12 @@ static void complete_error(struct verbs_conn *c, const struct ibv_wc *wc, const 
 	/* A request that is refused, perhaps since the other side's stands, may lose its receives before the event with the reason. */
 	if (p->state == PEER_CONNECTING && wc->status == IBV_WC_WR_FLUSH_ERR)
 		return;
-	log_debug(c->verbs->env.log, "verbs: rank %d: %s: status %d, vendor error %#x", p->rank, what, wc->status,
-		  wc->vendor_err);
+	log_debug(c->verbs->env.log, "verbs: rank %d: %s: status %d, vendor error %#x", p->rank, what, wc->status, wc->vendor_err);
 	if (c->left)
 		peer_end(p, -EPIPE, "left");
 	else
-		peer_end(p, wc->status == IBV_WC_WR_FLUSH_ERR ? -ECONNRESET : -EIO, "rank %d cannot be reached (%s): %s", p->rank,
-			 what, c->device->port_down ? event_text(IBV_EVENT_PORT_ERR) : status_text(wc->status));
+		peer_end(p, wc->status == IBV_WC_WR_FLUSH_ERR ? -ECONNRESET : -EIO, "rank %d cannot be reached (%s): %s", p->rank, what,
+			 c->device->port_down ? event_text(IBV_EVENT_PORT_ERR) : status_text(wc->status));
 }
 
 /* Into the receive queue again. */
@@ -148,9 +141,7 @@ static void complete_one(struct verbs_device *d, const struct ibv_wc *wc)
 	struct verbs_conn *c = connection_at(d->verbs, number);
 
 	switch ((enum verbs_work_kind)(wc->wr_id >> 60)) {
-	case VERBS_WORK_RECV:
-		complete_receive(d, wc, number, value);
-		return;
+	case VERBS_WORK_RECV: complete_receive(d, wc, number, value); return;
 	case VERBS_WORK_SEND:
 		if (c)
 			complete_send(c, wc, value);

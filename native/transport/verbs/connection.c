@@ -17,7 +17,7 @@
 /* --- states --- */
 
 static const char *const state_names[PEER_STATE_COUNT] = {"idle",      "resolving", "connecting", "awaiting",
-							  "accepting", "up",	    "ending",	  "down"};
+							  "accepting", "up",        "ending",     "down"};
 
 #define TO(s) (1u << (s))
 #define TO_END (TO(PEER_ENDING) | TO(PEER_DOWN))
@@ -295,8 +295,9 @@ static void connection_on_port_timer(struct verbs_device *d)
 		struct verbs_conn *c = v->conns[i];
 
 		if (c && c->device == d && v->locals[c->peer->local].port == d->port_down)
-			peer_end(c->peer, -ENETDOWN, "rank %d cannot be reached: %s port %u is down: is the link up (ibv_devinfo, ip link)?",
-				 c->peer->rank, d->context->device->name, d->port_down);
+			peer_end(c->peer, -ENETDOWN,
+				 "rank %d cannot be reached: %s port %u is down: is the link up (ibv_devinfo, ip link)?", c->peer->rank,
+				 d->context->device->name, d->port_down);
 	}
 }
 

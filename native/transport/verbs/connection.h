@@ -56,8 +56,8 @@ static_assert(sizeof(struct private_data) == 32, "fits the 56 bytes of a connect
 struct qp_address {
 	uint32_t qpn, psn;
 	uint16_t lid;
-	uint8_t mtu;         /* enum ibv_mtu */
-	uint8_t ethernet;    /* RoCE */
+	uint8_t mtu;      /* enum ibv_mtu */
+	uint8_t ethernet; /* RoCE */
 	uint8_t gid[16];
 };
 static_assert(sizeof(struct qp_address) == 28, "no padding on the wire");
@@ -76,34 +76,34 @@ struct verbs_conn {
 	struct verbs_device *device; /* NULL: not built yet */
 	struct verbs_cq *cq;
 	struct verbs_conn *next_qpn, *next_condemned;
-	struct rdma_cm_id *id;       /* RDMA CM */
-	struct wireup *wireup;       /* TCP */
+	struct rdma_cm_id *id; /* RDMA CM */
+	struct wireup *wireup; /* TCP */
 	struct qp_address here;
 	struct ibv_qp *qp;
-	uint32_t number;             /* in verbs.conns, and in work request ids */
+	uint32_t number; /* in verbs.conns, and in work request ids */
 	bool active;
-	bool established;            /* the connection method reports it */
-	bool hello_received;                /* the other side's first packet came */
-	uint32_t hellos;             /* HELLOs sent while nothing came back */
-	bool left;                   /* the peer reported that it leaves */
-	bool condemned;              /* in verbs.condemned */
-	bool dead;                   /* the queue pair was put into its error state */
+	bool established;    /* the connection method reports it */
+	bool hello_received; /* the other side's first packet came */
+	uint32_t hellos;     /* HELLOs sent while nothing came back */
+	bool left;           /* the peer reported that it leaves */
+	bool condemned;      /* in verbs.condemned */
+	bool dead;           /* the queue pair was put into its error state */
 
-	struct slab headers;         /* one header for each packet under way: all of a packet without payload */
-	uint32_t *piece;             /* of the send pool, for each packet under way, or BUFFERS_NONE */
-	uint32_t spare;              /* a piece that reserve() took and commit() did not use, or BUFFERS_NONE */
+	struct slab headers;                 /* one header for each packet under way: all of a packet without payload */
+	uint32_t *piece;                     /* of the send pool, for each packet under way, or BUFFERS_NONE */
+	uint32_t spare;                      /* a piece that reserve() took and commit() did not use, or BUFFERS_NONE */
 	uint32_t tx_count, tx_head, tx_done; /* packets under way at most, posted, known to be done */
 	uint32_t unsignalled;
 	uint32_t max_inline;
 	uint32_t credit, credit_first, credit_max; /* packets that the other side takes: now; at first; at most */
 
-	struct slab rx;              /* without a shared receive queue */
-	uint32_t quota;            /* receives that the other side has credit for, or gets it back */
-	uint32_t unreturned;               /* of these: not returned yet */
+	struct slab rx;      /* without a shared receive queue */
+	uint32_t quota;      /* receives that the other side has credit for, or gets it back */
+	uint32_t unreturned; /* of these: not returned yet */
 	uint32_t cq_entries;
 
 	struct rma_queue queue[RMA_DIRECTIONS];
-	bool behind_waits;           /* the packet behind a put goes before those of the core */
+	bool behind_waits; /* the packet behind a put goes before those of the core */
 };
 
 struct verbs_peer {
@@ -112,12 +112,12 @@ struct verbs_peer {
 	enum peer_state state;
 	struct verbs_conn *conn;
 	struct verbs_peer *next_requested;
-	bool requested;              /* in verbs.requested */
-	int local;                   /* index into verbs.locals; -1: not reachable */
+	bool requested; /* in verbs.requested */
+	int local;      /* index into verbs.locals; -1: not reachable */
 	struct sockaddr_storage remote;
-	uint32_t slot_bytes;         /* the smaller of ours and theirs */
-	int end_code;                /* ENDING */
-	int64_t end_ns;              /* since when; 0: its connection has not ended yet */
+	uint32_t slot_bytes; /* the smaller of ours and theirs */
+	int end_code;        /* ENDING */
+	int64_t end_ns;      /* since when; 0: its connection has not ended yet */
 	char *end_text;
 	uint64_t packets_out, packets_in, inlined, full_count, credit_packets;
 	uint64_t ops[RMA_DIRECTIONS], op_bytes[RMA_DIRECTIONS];

@@ -74,11 +74,8 @@ static void device_on_event(struct verbs_device *d, const struct ibv_async_event
 		return;
 	case IBV_EVENT_DEVICE_FATAL:
 	case IBV_EVENT_CQ_ERR:
-	case IBV_EVENT_SRQ_ERR:
-		d->broken = true;
-		break;
-	default:
-		break;
+	case IBV_EVENT_SRQ_ERR: d->broken = true; break;
+	default: break;
 	}
 	d->on_event(d, e);
 }
@@ -248,8 +245,7 @@ struct verbs_device *device_get(struct verbs *v, struct ibv_context *context,
 	atomic_store(&d->next, atomic_load(&v->devices));
 	atomic_store(&v->devices, d);
 	log_info(v->env.log, "verbs: %s opened: %s, %s, %u reads at a time", context->device->name,
-		 d->iwarp ? "iWARP" : "InfiniBand or RoCE", d->srq ? "shared receive queue" : "receives for each connection",
-		 d->reads_out);
+		 d->iwarp ? "iWARP" : "InfiniBand or RoCE", d->srq ? "shared receive queue" : "receives for each connection", d->reads_out);
 	return d;
 }
 
@@ -412,14 +408,15 @@ int device_promise_first(struct verbs_device *d, uint32_t count, uint32_t least)
 		rc = device_grow(d, &d->receive, count - spare, spare < least ? least - spare : 1);
 	if (rc == 0)
 		rc = device_post_free(d);
-	spare = d->receive.count - d->promised; /* polls may have promised some meanwhile */
+	spare = d->receive.count - d->promised;   /* polls may have promised some meanwhile */
 	if (d->receive.count == d->receive.max) { /* there will be no more: every peer gets its share */
 		uint32_t share = d->receive.max / (uint32_t)(d->verbs->env.size > 1 ? d->verbs->env.size - 1 : 1);
 
 		count = share < least ? least : device_min(count, share);
 	}
 	if (spare < least)
-		return rc < 0 ? rc : error_set(-ENOSPC, "the shared receive queue of %s is full: set verbs_srq=0", d->context->device->name);
+		return rc < 0 ? rc
+			      : error_set(-ENOSPC, "the shared receive queue of %s is full: set verbs_srq=0", d->context->device->name);
 	count = device_min(count, spare);
 	d->promised += count;
 	return (int)count;
@@ -428,7 +425,8 @@ int device_promise_first(struct verbs_device *d, uint32_t count, uint32_t least)
 uint32_t device_promise(struct verbs_device *d, uint32_t count)
 {
 	const struct verbs *v = d->verbs;
-	uint64_t to_come = (uint64_t)v->first_credit * (uint64_t)(v->env.size - 1 > (int)v->conn_open ? v->env.size - 1 - (int)v->conn_open : 0);
+	uint64_t to_come =
+		(uint64_t)v->first_credit * (uint64_t)(v->env.size - 1 > (int)v->conn_open ? v->env.size - 1 - (int)v->conn_open : 0);
 	uint32_t spare = d->receive.count - d->promised;
 
 	d->scarce = d->receive.count == d->receive.max || d->promised + count + to_come > d->receive.max;

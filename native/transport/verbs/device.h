@@ -19,7 +19,7 @@
 struct verbs_cq {
 	struct verbs_cq *_Atomic next;
 	struct ibv_cq *cq;
-	int room, used;              /* entries; those that connections may need */
+	int room, used; /* entries; those that connections may need */
 	atomic_flag busy;
 	int stash_at, stash_count;
 	struct ibv_wc stash[DEVICE_STASH];
@@ -33,17 +33,17 @@ struct verbs_device {
 	struct ibv_comp_channel *channel;
 	struct verbs_cq *_Atomic cqs;
 	int cq_entries_max;
-	struct ibv_srq *srq;         /* NULL: receives are posted for each connection */
+	struct ibv_srq *srq; /* NULL: receives are posted for each connection */
 	struct buffers send, receive;
-	uint32_t promised;           /* receives that peers have credit for */
-	bool scarce;                 /* a connection asked for more than there is */
+	uint32_t promised; /* receives that peers have credit for */
+	bool scarce;       /* a connection asked for more than there is */
 	bool iwarp, armed, broken;
-	uint8_t port_down;           /* the number of a port that is down, or 0 */
-	int port_fd;                 /* timer: how long it may be */
+	uint8_t port_down; /* the number of a port that is down, or 0 */
+	int port_fd;       /* timer: how long it may be */
 	bool inline_known;
 	uint32_t max_inline;
 	uint16_t reads_out, reads_in; /* RDMA reads at a time for a queue pair: as requester, as responder */
-	size_t max_rma;              /* bytes of one RDMA read or write */
+	size_t max_rma;               /* bytes of one RDMA read or write */
 	struct regcache regs;
 	void (*on_event)(struct verbs_device *d, const struct ibv_async_event *e); /* but those of ports */
 	void (*on_port_timer)(struct verbs_device *d);                             /* one has been down for too long */

@@ -64,8 +64,8 @@ static bool gid_port_fits(const struct verbs *v, struct verbs_local *l, const st
 	if (v->api->query_port(l->context, l->port, &port) || port.state != IBV_PORT_ACTIVE || !gid_device_wanted(v, l))
 		return false;
 	if (wanted >= GID_ENTRIES) {
-		log_warn(v->env.log, "verbs: verbs_gid_index=%lld: without RDMA CM only the entries 0 to %d can be used",
-			 (long long)wanted, GID_ENTRIES - 1);
+		log_warn(v->env.log, "verbs: verbs_gid_index=%lld: without RDMA CM only the entries 0 to %d can be used", (long long)wanted,
+			 GID_ENTRIES - 1);
 		return false;
 	}
 	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {

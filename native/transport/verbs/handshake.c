@@ -37,8 +37,7 @@ struct verbs_peer *handshake_requester(struct verbs *v, const struct private_dat
 	p = &v->peers[d->rank];
 	switch (p->state) {
 	case PEER_IDLE:
-	case PEER_AWAITING:
-		return v->leaving ? NULL : p;
+	case PEER_AWAITING: return v->leaving ? NULL : p;
 	case PEER_RESOLVING:
 	case PEER_CONNECTING:
 		if (p->rank > v->env.rank)
@@ -46,13 +45,10 @@ struct verbs_peer *handshake_requester(struct verbs *v, const struct private_dat
 		*why = REFUSAL_CROSSED;
 		return NULL;
 	case PEER_ACCEPTING:
-	case PEER_UP:
-		*why = REFUSAL_CROSSED;
-		return NULL;
+	case PEER_UP: *why = REFUSAL_CROSSED; return NULL;
 	case PEER_ENDING:
 	case PEER_DOWN:
-	case PEER_STATE_COUNT:
-		return NULL;
+	case PEER_STATE_COUNT: return NULL;
 	}
 	return NULL;
 }
@@ -153,10 +149,10 @@ void handshake_refused(struct verbs_conn *c, int status, const struct private_da
 		return;
 	}
 	peer_end(p, -ECONNREFUSED, "rank %d refused the connection (%s, status %d)", p->rank,
-		 !readable                          ? "no process listens there any more: it may have ended"
-		 : d->refusal == REFUSAL_GONE       ? "it has given this rank up, or is finishing"
-		 : d->refusal == REFUSAL_STRANGER   ? "it belongs to another job"
-						    : "it reports that a connection exists",
+		 !readable                        ? "no process listens there any more: it may have ended"
+		 : d->refusal == REFUSAL_GONE     ? "it has given this rank up, or is finishing"
+		 : d->refusal == REFUSAL_STRANGER ? "it belongs to another job"
+						  : "it reports that a connection exists",
 		 status);
 }
 
@@ -167,6 +163,5 @@ void handshake_disconnected(struct verbs_conn *c)
 	if (c->left)
 		peer_end(p, -EPIPE, "left");
 	else
-		peer_end(p, -ECONNRESET, "rank %d closed its connection without finish: its process has died or was ended",
-			 p->rank);
+		peer_end(p, -ECONNRESET, "rank %d closed its connection without finish: its process has died or was ended", p->rank);
 }

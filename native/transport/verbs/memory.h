@@ -17,7 +17,7 @@ static_assert(sizeof(struct rma_desc) <= WIRE_RMA_MAX, "fits an announcement");
 struct rma_memory {
 	struct regcache *regs;
 	struct regcache_use use[2];
-	int pending;             /* registrations, or ends of them, that are awaited */
+	int pending; /* registrations, or ends of them, that are awaited */
 	int err;
 };
 

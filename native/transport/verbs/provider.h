@@ -37,8 +37,7 @@ struct verbs_provider {
 	int (*dealloc_pd)(struct ibv_pd *pd);
 	struct ibv_comp_channel *(*create_comp_channel)(struct ibv_context *context);
 	int (*destroy_comp_channel)(struct ibv_comp_channel *channel);
-	struct ibv_cq *(*create_cq)(struct ibv_context *context, int entries, void *arg,
-				    struct ibv_comp_channel *channel, int vector);
+	struct ibv_cq *(*create_cq)(struct ibv_context *context, int entries, void *arg, struct ibv_comp_channel *channel, int vector);
 	int (*destroy_cq)(struct ibv_cq *cq);
 	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **arg);
 	void (*ack_cq_events)(struct ibv_cq *cq, unsigned count);
@@ -60,8 +59,7 @@ struct verbs_provider {
 	/* connections */
 	struct rdma_event_channel *(*create_event_channel)(void);
 	void (*destroy_event_channel)(struct rdma_event_channel *channel);
-	int (*create_id)(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
-			 enum rdma_port_space space);
+	int (*create_id)(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space space);
 	int (*destroy_id)(struct rdma_cm_id *id);
 	int (*set_option)(struct rdma_cm_id *id, int level, int name, void *value, size_t bytes);
 	int (*bind_addr)(struct rdma_cm_id *id, struct sockaddr *addr);

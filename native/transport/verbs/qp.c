@@ -39,16 +39,15 @@ int qp_describe(struct verbs_conn *c)
 	union ibv_gid gid;
 	uint32_t psn;
 
-	if (c->verbs->api->query_port(at->context, at->port, &port) ||
-	    c->verbs->api->query_gid(at->context, at->port, at->gid_index, &gid))
+	if (c->verbs->api->query_port(at->context, at->port, &port) || c->verbs->api->query_gid(at->context, at->port, at->gid_index, &gid))
 		return error_set(-EIO, "port %u of %s cannot be queried", at->port, at->device);
 	if (proof_random(&psn, sizeof(psn)) < 0)
 		return -EIO;
 	c->here = (struct qp_address){.qpn = c->qp->qp_num,
-					  .psn = psn & 0xffffff,
-					  .lid = port.lid,
-					  .mtu = (uint8_t)port.active_mtu,
-					  .ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET};
+				      .psn = psn & 0xffffff,
+				      .lid = port.lid,
+				      .mtu = (uint8_t)port.active_mtu,
+				      .ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET};
 	memcpy(c->here.gid, gid.raw, sizeof(c->here.gid));
 	return 0;
 }
@@ -81,13 +80,12 @@ int qp_connect(struct verbs_conn *c, const struct qp_address *there)
 		return error_set(-EPROTO, "one side is Ethernet, the other InfiniBand");
 	memcpy(rtr.ah_attr.grh.dgid.raw, there->gid, sizeof(there->gid));
 	rc = qp_modify(c, &rtr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-			     "ready to receive");
+		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			       IBV_QP_MIN_RNR_TIMER,
+		       "ready to receive");
 	if (rc < 0)
 		return rc;
 	return qp_modify(c, &rts,
-			       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				       IBV_QP_MAX_QP_RD_ATOMIC,
-			       "ready to send");
+			 IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+			 "ready to send");
 }

@@ -56,12 +56,13 @@ static int ranges_grow(struct regcache_ranges *r)
 static int ranges_admit(const struct regcache_ranges *r, size_t bytes)
 {
 	if (bytes > r->bytes_max || r->count_max == 0)
-		return error_set(-EFBIG, "a buffer of %zu bytes is more than verbs_cache_bytes (%llu) and verbs_cache_entries (%u) allow", bytes,
-				 (unsigned long long)r->bytes_max, r->count_max);
+		return error_set(-EFBIG, "a buffer of %zu bytes is more than verbs_cache_bytes (%llu) and verbs_cache_entries (%u) allow",
+				 bytes, (unsigned long long)r->bytes_max, r->count_max);
 	if (r->count >= r->count_max || bytes > r->bytes_max - r->bytes)
-		return error_set(-ENOSPC, "%u buffers of %llu bytes are registered, and one of %zu more would be too many: "
-				 "release some, or raise verbs_cache_entries or verbs_cache_bytes", r->count,
-				 (unsigned long long)r->bytes, bytes);
+		return error_set(-ENOSPC,
+				 "%u buffers of %llu bytes are registered, and one of %zu more would be too many: "
+				 "release some, or raise verbs_cache_entries or verbs_cache_bytes",
+				 r->count, (unsigned long long)r->bytes, bytes);
 	return 0;
 }
 

@@ -33,8 +33,8 @@
 struct regcache_range {
 	char *base;
 	size_t bytes;
-	uint32_t users;          /* how often it was registered */
-	bool partial;            /* as a whole it cannot be registered */
+	uint32_t users; /* how often it was registered */
+	bool partial;   /* as a whole it cannot be registered */
 };
 
 struct regcache_ranges {
@@ -65,14 +65,14 @@ struct regcache_entry {
 	int access;
 	uint32_t uses;
 	bool persistent;
-	bool lost;             /* not to be shared any more */
-	struct ibv_mr *mr;     /* READY */
+	bool lost;         /* not to be shared any more */
+	struct ibv_mr *mr; /* READY */
 };
 
 /* One use of registered memory, part of its owner's structure; zeroed before the first regcache_use(). */
 struct regcache_use {
 	struct regcache_use *next;
-	struct regcache_entry *entry;  /* NULL: none */
+	struct regcache_entry *entry; /* NULL: none */
 	/* After -EINPROGRESS: registered (0), or cannot be (-errno, entry is NULL).  After regcache_revoke(): -ECANCELED,
 	 * deregistered.  Called by regcache_work(), lock held. */
 	void (*ready)(struct regcache_use *use, int err);
@@ -88,9 +88,9 @@ struct regcache {
 	struct work *work;
 	struct ibv_pd *pd;
 	struct regcache_ranges *ranges;
-	int always;            /* access flags that every registration gets: relaxed ordering, on-demand paging */
-	size_t len_max;        /* of one registration; 0: no limit */
-	uint64_t bytes_max;    /* registered at a time; 0: as the system allows */
+	int always;                                      /* access flags that every registration gets: relaxed ordering, on-demand paging */
+	size_t len_max;                                  /* of one registration; 0: no limit */
+	uint64_t bytes_max;                              /* registered at a time; 0: as the system allows */
 	struct regcache_entry *bucket[REGCACHE_BUCKETS]; /* by address; not those that are ENDING */
 	struct regcache_entry *newest, *oldest;
 	struct regcache_entry *todo, *ending; /* to be registered, in order; to be deregistered */

@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "transport/verbs/connection.h"
 
-void verbs_counters(const struct transport *t, int peer,
-			   void (*add)(void *arg, const char *name, uint64_t value), void *arg)
+void verbs_counters(const struct transport *t, int peer, void (*add)(void *arg, const char *name, uint64_t value), void *arg)
 {
 	const struct verbs *v = (const struct verbs *)t;
 	const struct verbs_peer *p;
@@ -61,7 +60,7 @@ static void verbs_describe_choices(const struct settings *settings, const char *
 	bool tcp = settings_int(settings, SETTING_VERBS_CONNECT) == 2;
 
 	snprintf(out, size, "  connections: %s%s\n  long messages: %s\n  registered buffers: %lld, %s bytes\n",
-		 tcp	 ? "by TCP wire-up, set by verbs_connect"
+		 tcp     ? "by TCP wire-up, set by verbs_connect"
 		 : no_cm ? "by TCP wire-up, because: "
 			 : "by RDMA CM",
 		 !tcp && no_cm ? no_cm : "", movers[settings_int(settings, SETTING_VERBS_RENDEZVOUS)],

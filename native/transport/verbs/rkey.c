@@ -11,10 +11,10 @@ struct verbs_rkey {
 	struct verbs_rkey *next, *next_event;
 	struct verbs_peer *peer;
 	uint64_t cookie;
-	bool event;              /* in verbs.rkey_events */
-	bool cancelled;          /* released, cancelled or refused: not found any more */
-	bool unreachable;        /* cancelled, and no adapter reaches the memory through it */
-	bool announce;           /* on_cancelled is to follow */
+	bool event;       /* in verbs.rkey_events */
+	bool cancelled;   /* released, cancelled or refused: not found any more */
+	bool unreachable; /* cancelled, and no adapter reaches the memory through it */
+	bool announce;    /* on_cancelled is to follow */
 	struct rma_memory memory;
 };
 
@@ -120,8 +120,8 @@ static int rkey_answer(struct verbs *v, struct verbs_rkey *k, const void *base[2
 	return (int)sizeof(out);
 }
 
-int verbs_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
-		    const size_t len[2], void *desc)
+int verbs_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2], const size_t len[2],
+		    void *desc)
 {
 	struct verbs *v = (struct verbs *)t;
 	struct verbs_peer *p = &v->peers[peer];

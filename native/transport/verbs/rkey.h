@@ -7,8 +7,8 @@
 #include "transport/verbs/connection.h"
 
 /* The seam's functions (transport.h). */
-int verbs_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2],
-		    const size_t len[2], void *desc);
+int verbs_pack_rkey(struct transport *t, int peer, uint64_t cookie, enum transport_access access, const void *base[2], const size_t len[2],
+		    void *desc);
 void verbs_release_rkey(struct transport *t, int peer, uint64_t cookie);
 bool verbs_prefers_get(const struct transport *t, int peer, size_t bytes);
 bool verbs_prefers_put(const struct transport *t, int peer, size_t bytes);

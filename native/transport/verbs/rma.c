@@ -15,14 +15,14 @@
 /* A get or put. Cancelled ones stay until the adapter has given back what was posted. */
 struct verbs_op {
 	struct verbs_op *next, *next_event; /* next: in the connection's queue, while something is left to post */
-	struct verbs_conn *conn; /* NULL: freed */
+	struct verbs_conn *conn;            /* NULL: freed */
 	struct verbs_peer *peer;
 	enum rma_direction direction;
-	uint32_t index;          /* in verbs.ops */
+	uint32_t index; /* in verbs.ops */
 	uint64_t cookie;
 	bool queued, event, cancelled, unreachable, announce; /* as for a remote key */
 	uint32_t under_way;
-	int piece;               /* where to go on */
+	int piece; /* where to go on */
 	size_t at;
 	struct {
 		uint64_t remote;
@@ -31,7 +31,7 @@ struct verbs_op {
 		size_t len;
 	} seg[2];
 	struct rma_memory memory;
-	struct wire_hdr behind;  /* a put: goes out after the last write */
+	struct wire_hdr behind; /* a put: goes out after the last write */
 };
 
 static void op_free(struct verbs *v, struct verbs_op *o)
@@ -113,8 +113,7 @@ static size_t op_next_bytes(const struct verbs_conn *c, const struct verbs_op *o
 static int op_post(struct verbs_conn *c, struct verbs_op *o)
 {
 	size_t n = op_next_bytes(c, o);
-	struct ibv_sge sge = {(uint64_t)(uintptr_t)(o->seg[o->piece].local + o->at), (uint32_t)n,
-			      o->memory.use[o->piece].entry->mr->lkey};
+	struct ibv_sge sge = {(uint64_t)(uintptr_t)(o->seg[o->piece].local + o->at), (uint32_t)n, o->memory.use[o->piece].entry->mr->lkey};
 	struct ibv_send_wr wr = {.wr_id = verbs_work_id(VERBS_WORK_RMA, c->number, o->index),
 				 .sg_list = &sge,
 				 .num_sge = 1,
@@ -237,8 +236,7 @@ static struct verbs_op *op_new(struct verbs_peer *p, enum rma_direction directio
 	return o;
 }
 
-static int op_start(struct verbs *v, int peer, enum rma_direction direction, const struct transport_rma *rma,
-		    const struct wire_hdr *behind)
+static int op_start(struct verbs *v, int peer, enum rma_direction direction, const struct transport_rma *rma, const struct wire_hdr *behind)
 {
 	struct verbs_peer *p = &v->peers[peer];
 	void *const base[2] = {rma->local[0].base, rma->local[1].base};

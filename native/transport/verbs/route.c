@@ -167,8 +167,7 @@ int route_scan(struct verbs *v, uint16_t tcp_port)
 		return error_sys(-errno, "getifaddrs");
 	for (int f = 0; f < 2; f++) {
 		for (i = all; i && rc == 0; i = i->ifa_next) {
-			if (route_is_global(i) && i->ifa_addr->sa_family == families[f] &&
-			    v->local_count < (int)VERBS_ADDRESSES_MAX)
+			if (route_is_global(i) && i->ifa_addr->sa_family == families[f] && v->local_count < (int)VERBS_ADDRESSES_MAX)
 				rc = tcp_port ? route_add_tcp(v, i->ifa_addr, tcp_port) : route_add(v, i->ifa_addr);
 		}
 	}
@@ -283,8 +282,7 @@ bool route_choose(const struct verbs *v, struct verbs_peer *p, const void *blob,
 	if (bytes < head || bytes > sizeof(b))
 		return false;
 	memcpy(&b, blob, bytes);
-	if (b.count > VERBS_ADDRESSES_MAX || bytes != head + b.count * sizeof(b.entry[0]) || b.slot_bytes < 512 ||
-	    b.slot_bytes % 64)
+	if (b.count > VERBS_ADDRESSES_MAX || bytes != head + b.count * sizeof(b.entry[0]) || b.slot_bytes < 512 || b.slot_bytes % 64)
 		return false;
 	p->slot_bytes = b.slot_bytes < v->slot_bytes ? b.slot_bytes : v->slot_bytes;
 	for (uint32_t i = 0; i < b.count && p->local < 0; i++) {

@@ -6,10 +6,10 @@
 
 /* What a rank publishes at the start. */
 struct route_entry {
-	uint8_t ip[16];      /* IPv4: the first four bytes */
-	uint16_t port;       /* network byte order; RDMA CM's port space, or TCP's */
-	uint8_t family;      /* 4 or 6 */
-	uint8_t method;      /* enum verbs_method */
+	uint8_t ip[16]; /* IPv4: the first four bytes */
+	uint16_t port;  /* network byte order; RDMA CM's port space, or TCP's */
+	uint8_t family; /* 4 or 6 */
+	uint8_t method; /* enum verbs_method */
 };
 struct route_blob {
 	uint32_t slot_bytes; /* of a receive buffer */

@@ -52,7 +52,7 @@ struct verbs_local {
 	char device[64];
 	struct ibv_context *context;
 	uint8_t port;
-	uint8_t gid_index;           /* TCP wire-up */
+	uint8_t gid_index; /* TCP wire-up */
 	enum verbs_method method;
 };
 
@@ -71,14 +71,14 @@ struct verbs {
 	struct transport_env env;
 	const struct verbs_provider *api;
 	struct work work;
-	char *unusable;              /* why there is nothing here; NULL: usable */
+	char *unusable; /* why there is nothing here; NULL: usable */
 	bool leaving;
 	uint8_t job[16];
-	uint32_t slot_bytes;         /* of a packet buffer */
-	uint32_t slots;              /* packets that one side of a connection has under way at most */
-	uint32_t first_credit;       /* quota of a new connection */
-	uint64_t buffer_bytes;       /* registered for packets on one device, at most */
-	size_t register_max;         /* bytes of messages registered at a time; 0: no limit */
+	uint32_t slot_bytes;   /* of a packet buffer */
+	uint32_t slots;        /* packets that one side of a connection has under way at most */
+	uint32_t first_credit; /* quota of a new connection */
+	uint64_t buffer_bytes; /* registered for packets on one device, at most */
+	size_t register_max;   /* bytes of messages registered at a time; 0: no limit */
 	bool warned_memory;
 	size_t get_min;
 	enum verbs_rendezvous rendezvous;
@@ -91,23 +91,23 @@ struct verbs {
 	int context_count;
 	struct verbs_local locals[VERBS_ADDRESSES_MAX];
 	int local_count;
-	int timer_fd;                /* a HELLO is to be repeated */
+	int timer_fd; /* a HELLO is to be repeated */
 
 	struct verbs_device *_Atomic devices;
-	struct verbs_peer *peers;    /* [size]; NULL before attach */
+	struct verbs_peer *peers;     /* [size]; NULL before attach */
 	struct verbs_peer *requested; /* to be connected */
-	struct verbs_conn **conns;   /* by number; NULL: freed */
+	struct verbs_conn **conns;    /* by number; NULL: freed */
 	uint32_t conn_count, conn_room, conn_open;
 	void (*on_freed)(struct verbs_conn *c); /* rma.c */
-	struct verbs_conn *condemned; /* to be ended */
-	bool ending;                 /* one of them is just being ended */
+	struct verbs_conn *condemned;           /* to be ended */
+	bool ending;                            /* one of them is just being ended */
 
 	struct verbs_op **ops;
 	uint32_t op_room, op_next;
 	struct verbs_rkey *rkeys[VERBS_RKEY_BUCKETS]; /* by cookie */
-	struct verbs_op *op_events;   /* to be looked at by poll() */
+	struct verbs_op *op_events;                   /* to be looked at by poll() */
 	struct verbs_rkey *rkey_events;
-	_Atomic int chores;          /* for poll(): peers in ENDING, and the events above */
+	_Atomic int chores; /* for poll(): peers in ENDING, and the events above */
 };
 
 #endif

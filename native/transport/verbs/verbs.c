@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "transport/verbs/route.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/complete.h"
 #include "transport/verbs/gid.h"
 #include "transport/verbs/report.h"
 #include "transport/verbs/rkey.h"
 #include "transport/verbs/rma.h"
+#include "transport/verbs/route.h"
 #include "transport/verbs/wireup.h"
 
 #define VERBS_SLOT_MIN 512u
@@ -327,20 +327,15 @@ static int verbs_reserve(struct transport *t, int peer, size_t len, struct trans
 	struct verbs_peer *p = &verbs_of(t)->peers[peer];
 
 	switch (p->state) {
-	case PEER_UP:
-		return post_reserve(p->conn, len, slot);
-	case PEER_IDLE:
-		peer_request(p);
-		return -EAGAIN;
+	case PEER_UP: return post_reserve(p->conn, len, slot);
+	case PEER_IDLE: peer_request(p); return -EAGAIN;
 	case PEER_RESOLVING:
 	case PEER_CONNECTING:
 	case PEER_AWAITING:
 	case PEER_ACCEPTING:
-	case PEER_ENDING: /* a later poll reports it */
-		return -EAGAIN;
+	case PEER_ENDING: /* a later poll reports it */ return -EAGAIN;
 	case PEER_DOWN:
-	case PEER_STATE_COUNT:
-		break;
+	case PEER_STATE_COUNT: break;
 	}
 	return error_set(-ECONNRESET, "%s", p->end_text ? p->end_text : "the connection was closed");
 }

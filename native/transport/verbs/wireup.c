@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/proof.h"
-#include "transport/verbs/route.h"
 #include "transport/verbs/qp.h"
+#include "transport/verbs/route.h"
 #include "transport/verbs/wireup_socket.h"
 
 /* Sockets without a request yet that are kept, beside one for each rank. */
@@ -20,7 +20,7 @@
 /* How often a request that was dropped before it was answered is repeated. */
 #define WIREUP_TRIES 8
 struct wireup_listener {
-	int fd, spare;           /* spare: given up to accept a socket when descriptors have run out */
+	int fd, spare; /* spare: given up to accept a socket when descriptors have run out */
 	uint16_t port;
 	struct wireup **pending;
 	unsigned room, next;

@@ -12,10 +12,10 @@ enum wireup_kind { WIREUP_CHALLENGE, WIREUP_REQUEST, WIREUP_ACCEPT, WIREUP_REFUS
 struct wireup_frame {
 	uint32_t magic;
 	uint32_t kind;
-	uint8_t nonce[PROOF_NONCE_BYTES];  /* CHALLENGE, REQUEST */
-	uint8_t proof[PROOF_BYTES];        /* REQUEST, ACCEPT */
-	struct private_data data;          /* REQUEST, ACCEPT, REFUSE */
-	struct qp_address qp;              /* REQUEST, ACCEPT */
+	uint8_t nonce[PROOF_NONCE_BYTES]; /* CHALLENGE, REQUEST */
+	uint8_t proof[PROOF_BYTES];       /* REQUEST, ACCEPT */
+	struct private_data data;         /* REQUEST, ACCEPT, REFUSE */
+	struct qp_address qp;             /* REQUEST, ACCEPT */
 };
 static_assert(sizeof(struct wireup_frame) == 8 + 32 + 32 + 28, "no padding on the wire");
 

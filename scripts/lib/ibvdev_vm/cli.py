@@ -92,7 +92,8 @@ def parser():
     p.add_argument("--accel", choices=("auto", "kvm", "tcg"), default=os.environ.get("IBVDEV_VM_ACCEL", "auto"),
                    help="auto: KVM where a guest was seen to boot under it, else emulation")
     p.add_argument("--console", metavar="FILE", help="keep the guest's console there (with two nodes FILE.0 and FILE.1)")
-    p.add_argument("--cache", default=cache.default_folder(), metavar="DIR", help="where kernel and modules are kept (default: %(default)s)")
+    p.add_argument("--cache", default=cache.default_folder(), metavar="DIR",
+                   help="where kernel and modules are kept (default: %(default)s)")
     p.add_argument("--prepare", action="store_true", help="fill the cache, run nothing")
     p.add_argument("--refresh", action="store_true", help="fetch the newest kernel package again")
     p.add_argument("--verbose", "-v", action="store_true", help="print where the time goes")

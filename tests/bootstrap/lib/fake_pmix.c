@@ -127,8 +127,8 @@ int PMIx_Fence(const struct pmix_abi_proc *procs, size_t proc_count, const struc
 
 	if (status)
 		return status;
-	if (proc_count != 1 || procs->rank != PMIX_ABI_RANK_WILDCARD || count != 1 ||
-	    strcmp(info->key, PMIX_ABI_COLLECT) != 0 || !info->value.data.flag)
+	if (proc_count != 1 || procs->rank != PMIX_ABI_RANK_WILDCARD || count != 1 || strcmp(info->key, PMIX_ABI_COLLECT) != 0 ||
+	    !info->value.data.flag)
 		return -2;
 	path_of(path, "fence", ++fences, own_rank());
 	write_file(path, "", 0);
@@ -160,7 +160,7 @@ int PMIx_Get(const struct pmix_abi_proc *proc, const char *key, const struct pmi
 	     struct pmix_abi_value **value)
 {
 	struct pmix_abi_value *v;
-	int status = begin(strcmp(key, PMIX_ABI_JOB_SIZE) == 0	   ? "PMIx_Get size"
+	int status = begin(strcmp(key, PMIX_ABI_JOB_SIZE) == 0     ? "PMIx_Get size"
 			   : strcmp(key, PMIX_ABI_LOCAL_SIZE) == 0 ? "PMIx_Get local"
 								   : "PMIx_Get");
 

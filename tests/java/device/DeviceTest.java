@@ -84,8 +84,8 @@ final class DeviceTest {
 		Path conf = Files.createTempFile("ibvdev-missing-", ".conf");
 		try {
 			Job.writeConf(conf, Job.freePorts(6), java.util.List.of());
-			Result result = Job.of(mode, 2, Lifecycle.class, "expect", "2").conf(conf.toString())
-				.option("-Dibvdev.start_timeout_ms=3000").run().assertSuccess();
+			Result result =
+					Job.of(mode, 2, Lifecycle.class, "expect", "2").conf(conf.toString()).option("-Dibvdev.start_timeout_ms=3000").run().assertSuccess();
 			for (int rank = 0; rank < 2; rank++)
 				assertTrue(result.stdout(rank).contains("failed as it should"), result.toString());
 		} finally {
@@ -99,8 +99,11 @@ final class DeviceTest {
 		try {
 			Files.writeString(conf, "2\n131072\nno-such-host.invalid@21000@21001@0@0\nlocalhost@21002@21003@1@0\n");
 			/* Rank 0 knows its own port and waits in vain. */
-			Result result = Job.of(mode, 2, Lifecycle.class, "unreachable", "no-such-host.invalid").conf(conf.toString())
-				.option("-Dibvdev.start_timeout_ms=2000").run().assertSuccess();
+			Result result = Job.of(mode, 2, Lifecycle.class, "unreachable", "no-such-host.invalid")
+									.conf(conf.toString())
+									.option("-Dibvdev.start_timeout_ms=2000")
+									.run()
+									.assertSuccess();
 			for (int rank = 0; rank < 2; rank++)
 				assertTrue(result.stdout(rank).contains("failed as it should"), result.toString());
 		} finally {

@@ -132,6 +132,6 @@ final class Libraries extends Program {
 			checkPattern(in, 250000, i);
 		}
 		check(Arrays.stream(Thread.getAllStackTraces().keySet().toArray(new Thread[0])).noneMatch(t -> t.getName().contains("async")),
-			"a thread of the library is none of the JVM's");
+				"a thread of the library is none of the JVM's");
 	}
 }

@@ -24,8 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Finding and refusing the native library, and the information that the jar prints. */
 final class LibraryTest {
-	@TempDir
-	Path dir;
+	@TempDir Path dir;
 
 	private static Job info(Mode mode, String... args) {
 		return Job.ofClass(mode, 1, "xdev.ibvdev.Info", args).bare();
@@ -76,8 +75,7 @@ final class LibraryTest {
 
 	@Test
 	void missingFile() {
-		refused(expect("/nonexistent/x.so", "no such file", "nothing else was tried").option(
-			"-Dibvdev.library=/nonexistent/x.so"));
+		refused(expect("/nonexistent/x.so", "no such file", "nothing else was tried").option("-Dibvdev.library=/nonexistent/x.so"));
 	}
 
 	@Test
@@ -122,8 +120,7 @@ final class LibraryTest {
 	void otherVersion() throws IOException {
 		byte[] old = "0.1.0".getBytes(StandardCharsets.US_ASCII);
 		byte[] type;
-		try (JarFile jar = new JarFile(Job.ibvdevJar());
-			InputStream in = jar.getInputStream(jar.getEntry("xdev/ibvdev/Native.class"))) {
+		try (JarFile jar = new JarFile(Job.ibvdevJar()); InputStream in = jar.getInputStream(jar.getEntry("xdev/ibvdev/Native.class"))) {
 			type = in.readAllBytes();
 		}
 		int at = new String(type, StandardCharsets.ISO_8859_1).indexOf("0.1.0");
@@ -132,8 +129,7 @@ final class LibraryTest {
 			type[at + i] = (byte) "9.9.9".charAt(i);
 		Path folder = Files.createDirectories(dir.resolve("xdev/ibvdev"));
 		Files.write(folder.resolve("Native.class"), type);
-		refused(expect("9.9.9", "0.1.0", "install both from one build", "the jar's own copy")
-			.classPath(dir + File.pathSeparator + Job.defaultClassPath()));
+		refused(expect("9.9.9", "0.1.0", "install both from one build", "the jar's own copy").classPath(dir + File.pathSeparator + Job.defaultClassPath()));
 	}
 
 	@Test
@@ -151,8 +147,9 @@ final class LibraryTest {
 		Path libraries = Files.createDirectories(dir.resolve("libraries"));
 		Files.writeString(libraries.resolve("libibvdev.so"), "this is text, and long enough");
 		String path = Job.defaultClassPath().replace(Job.ibvdevJar(), jar.toString());
-		refused(expect(libraries.toString(), "not a shared library", "the jar has no library for this system",
-			"-Dibvdev.library=").classPath(path).option("-Djava.library.path=" + libraries));
+		refused(expect(libraries.toString(), "not a shared library", "the jar has no library for this system", "-Dibvdev.library=")
+						.classPath(path)
+						.option("-Djava.library.path=" + libraries));
 	}
 
 	/** Each class loader has a copy of the library, and one that is given up gives its copy back. */

@@ -246,8 +246,8 @@ final class Lifecycle extends Program {
 		for (String line : Files.readAllLines(Path.of("/proc/self/status")))
 			if (line.startsWith("VmData:") && more >= 0)
 				limit = Long.toString(Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024 + more);
-		Process prlimit = new ProcessBuilder("prlimit", "--pid", Long.toString(ProcessHandle.current().pid()),
-			"--data=" + limit + ":unlimited").inheritIO().start();
+		Process prlimit =
+				new ProcessBuilder("prlimit", "--pid", Long.toString(ProcessHandle.current().pid()), "--data=" + limit + ":unlimited").inheritIO().start();
 		equal(0, prlimit.waitFor(), "status of prlimit");
 	}
 
@@ -320,8 +320,7 @@ final class Lifecycle extends Program {
 		}
 		/* The JVM itself opens files and starts threads now and then; a leak adds one each round. */
 		int some = Math.min(10, (count - 5) / 2);
-		check(entries("/proc/self/fd") <= descriptors + some, "descriptors leak: " + descriptors + ", then "
-			+ entries("/proc/self/fd"));
+		check(entries("/proc/self/fd") <= descriptors + some, "descriptors leak: " + descriptors + ", then " + entries("/proc/self/fd"));
 		check(entries("/proc/self/task") <= threads + some, "threads leak");
 		System.out.println("rounds " + count);
 	}

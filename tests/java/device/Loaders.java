@@ -22,8 +22,7 @@ import xdev.ibvdev.IBVDevice;
  * copies must be unloaded; several times. One rank; the argument after MPJ's three is the number of loaders.
  */
 public final class Loaders {
-	private Loaders() {
-	}
+	private Loaders() {}
 
 	public static void main(String[] args) throws Exception {
 		int count = Integer.parseInt(args[3]);
@@ -73,8 +72,7 @@ public final class Loaders {
 
 	/** What runs in each loader: opens the device, provokes an error, sends a message to itself, finishes. */
 	public static final class Round implements Consumer<String[]> {
-		public Round() {
-		}
+		public Round() {}
 
 		@Override
 		public void accept(String[] args) {

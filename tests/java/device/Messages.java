@@ -244,8 +244,7 @@ final class Messages extends Program {
 		ByteOrder[] orders = {ByteOrder.BIG_ENDIAN, ByteOrder.LITTLE_ENDIAN};
 		for (int i = 0; i < 16; i++) {
 			ByteOrder packed = orders[i & 1];
-			ByteBuffer memory = ((i & 4) == 0 ? ByteBuffer.allocateDirect(8 * n + 8) : ByteBuffer.allocate(8 * n + 8))
-				.order(orders[(i & 2) / 2]);
+			ByteBuffer memory = ((i & 4) == 0 ? ByteBuffer.allocateDirect(8 * n + 8) : ByteBuffer.allocate(8 * n + 8)).order(orders[(i & 2) / 2]);
 			Buffer buf = on(memory, 0);
 			if (me == 0) {
 				memory.order(packed);
@@ -360,8 +359,7 @@ final class Messages extends Program {
 		for (int i = 0; i < rounds * sizes.length; i++) {
 			Buffer buf = room(1000000);
 			ProcessID source = i % 2 == 0 ? Device.ANY_SRC : ids[0];
-			checkStatus(dev.recv(buf, source, i % 4 < 2 ? Device.ANY_TAG : 6, CONTEXT), 0, 6, Type.BYTE,
-				sizes[i % sizes.length]);
+			checkStatus(dev.recv(buf, source, i % 4 < 2 ? Device.ANY_TAG : 6, CONTEXT), 0, 6, Type.BYTE, sizes[i % sizes.length]);
 			checkPattern(buf, sizes[i % sizes.length], i);
 		}
 	}

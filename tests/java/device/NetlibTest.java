@@ -10,8 +10,8 @@ import harness.Mode;
 import harness.Result;
 import java.nio.file.Path;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeEach;
 
 /** A transport over a communication library of the system, by TCP on this machine, in real JVMs. */
 abstract class NetlibTest {
@@ -27,8 +27,9 @@ abstract class NetlibTest {
 	@BeforeEach
 	void theLibraryIsInstalled() {
 		Assumptions.assumeTrue(Stream.of("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
-			.map(folder -> Path.of(folder).toFile().list((at, name) -> name.startsWith(library)))
-			.anyMatch(found -> found != null && found.length > 0), library + " is not installed");
+									   .map(folder -> Path.of(folder).toFile().list((at, name) -> name.startsWith(library)))
+									   .anyMatch(found -> found != null && found.length > 0),
+				library + " is not installed");
 	}
 
 	private Job job(Mode mode, int np, Class<?> main, String... args) {

@@ -57,17 +57,21 @@ final class PluginTest {
 	@EveryMode
 	void redirectedNiodevWithStarter(Mode mode) throws Exception {
 		try (Starter starter = new Starter(2)) {
-			carried(Job.of(mode, 2, MpiProgram.class).device("niodev").conf(starter.conf())
-				.option("-Dmpj.device.niodev=xdev.ibvdev.IBVDevice").classPath(mpjFirst())
-				.option("-javaagent:" + Job.ibvdevJar()).run(), OURS);
+			carried(Job.of(mode, 2, MpiProgram.class)
+							.device("niodev")
+							.conf(starter.conf())
+							.option("-Dmpj.device.niodev=xdev.ibvdev.IBVDevice")
+							.classPath(mpjFirst())
+							.option("-javaagent:" + Job.ibvdevJar())
+							.run(),
+					OURS);
 		}
 	}
 
 	@Test
 	void niodevStillWorks() throws Exception {
 		try (Starter starter = new Starter(2)) {
-			carried(Job.of(Mode.PLAIN, 2, MpiProgram.class).device("niodev").conf(starter.conf()).run(),
-				"carried by xdev.niodev.NIODevice");
+			carried(Job.of(Mode.PLAIN, 2, MpiProgram.class).device("niodev").conf(starter.conf()).run(), "carried by xdev.niodev.NIODevice");
 		}
 	}
 
@@ -87,10 +91,10 @@ final class PluginTest {
 
 	@Test
 	void names() {
-		Result result = Job.of(Mode.PLAIN, 1, MpiProgram.class, "names")
-			.classPath(Job.defaultClassPath() + File.pathSeparator + smpdevJar()).run().assertSuccess();
-		for (String line : new String[] {"ibvdev is xdev.ibvdev.IBVDevice", "niodev is xdev.niodev.NIODevice",
-				"smpdev is xdev.smpdev.SMPDevice", "hybdev is xdev.hybdev.HYBDevice"})
+		Result result =
+				Job.of(Mode.PLAIN, 1, MpiProgram.class, "names").classPath(Job.defaultClassPath() + File.pathSeparator + smpdevJar()).run().assertSuccess();
+		for (String line : new String[] {"ibvdev is xdev.ibvdev.IBVDevice", "niodev is xdev.niodev.NIODevice", "smpdev is xdev.smpdev.SMPDevice",
+					 "hybdev is xdev.hybdev.HYBDevice"})
 			assertTrue(result.stdout(0).contains(line), result.toString());
 	}
 
@@ -110,8 +114,7 @@ final class PluginTest {
 
 	@Test
 	void classThatIsNoDevice() {
-		Result result = Job.of(Mode.PLAIN, 1, MpiProgram.class).device("strange")
-			.option("-Dmpj.device.strange=java.lang.String").run().assertClean();
+		Result result = Job.of(Mode.PLAIN, 1, MpiProgram.class).device("strange").option("-Dmpj.device.strange=java.lang.String").run().assertClean();
 		assertTrue(result.stderr(0).contains("java.lang.String, which cannot be used"), result.toString());
 	}
 

@@ -66,9 +66,7 @@ final class Requests extends Program {
 	@Case
 	void handlerThatThrows() throws Exception {
 		Request request = dev.irecv(empty(), ids[me], 3, CONTEXT, null);
-		request.addCompletionHandler(status -> {
-			throw new XDevException("unpacking failed");
-		});
+		request.addCompletionHandler(status -> { throw new XDevException("unpacking failed"); });
 		dev.send(ints(1), ids[me], 3, CONTEXT);
 		fails(request::iwait, "unpacking failed");
 		checkStatus(request.iwait(), me, 3, Type.INT, 1);

@@ -25,8 +25,7 @@ final class Starter implements AutoCloseable {
 
 	/** The second argument of the ranks. */
 	String conf() {
-		return "#Number of Processes;" + size + ";#Protocol Switch Limit;131072;#Server Name;localhost;#Server Port;"
-			+ server.getLocalPort();
+		return "#Number of Processes;" + size + ";#Protocol Switch Limit;131072;#Server Name;localhost;#Server Port;" + server.getLocalPort();
 	}
 
 	private void serve() {

@@ -13,5 +13,4 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Retention(RetentionPolicy.RUNTIME)
 @ParameterizedTest(name = "{0}")
 @MethodSource("harness.Mode#all")
-public @interface EveryMode {
-}
+public @interface EveryMode {}

@@ -66,7 +66,7 @@ public enum Mode {
 		case NEWER_JDK:
 			// the case buffersFreedByHand frees a buffer by sun.misc.Unsafe, about which JDK 24 and later warn
 			return newerVersion() < 23 ? List.of("--enable-native-access=ALL-UNNAMED")
-				: List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
+									   : List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
 		default:
 			return List.of();
 		}
@@ -75,8 +75,7 @@ public enum Mode {
 	/** What this mode forbids in a rank's output: the first forbidden line, or null. */
 	String complaint(String output) {
 		for (String line : output.split("\n")) {
-			boolean checker = line.contains("WARNING in native method") || line.contains("FATAL ERROR in native")
-				|| line.contains("WARNING: JNI local refs");
+			boolean checker = line.contains("WARNING in native method") || line.contains("FATAL ERROR in native") || line.contains("WARNING: JNI local refs");
 			boolean access = this == NEWER_JDK && line.startsWith("WARNING:");
 			if (checker || access)
 				return line;

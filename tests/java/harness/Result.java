@@ -85,9 +85,16 @@ public final class Result {
 		StringBuilder text = new StringBuilder(title + " (" + mode + ")\n");
 		for (int rank = 0; rank < ranks.size(); rank++) {
 			Rank r = ranks.get(rank);
-			text.append("--- rank ").append(rank).append(" exit ").append(r.exitCode).append(" stdout:\n")
-				.append(shorten(r.stdout)).append("--- rank ").append(rank).append(" stderr:\n")
-				.append(shorten(r.stderr));
+			text.append("--- rank ")
+					.append(rank)
+					.append(" exit ")
+					.append(r.exitCode)
+					.append(" stdout:\n")
+					.append(shorten(r.stdout))
+					.append("--- rank ")
+					.append(rank)
+					.append(" stderr:\n")
+					.append(shorten(r.stderr));
 		}
 		return text.toString();
 	}

@@ -20,8 +20,7 @@ final class Blocking {
 				Object out = kind.filled(count + offset + 3, offset, count, p.seed + p.rank);
 				Object in = kind.blank(count + offset + 6, p.seed + p.left());
 				String what = "Sendrecv of " + count + " from rank " + p.left();
-				Status status = p.comm.Sendrecv(out, offset, count, kind.type(), p.right(), tag, in, offset + 2, count,
-						kind.type(), p.left(), tag);
+				Status status = p.comm.Sendrecv(out, offset, count, kind.type(), p.right(), tag, in, offset + 2, count, kind.type(), p.left(), tag);
 				kind.check(in, offset + 2, count, p.seed + p.left(), what);
 				Statuses.check(status, p.left(), tag, kind, count, what);
 				kind.check(out, offset, count, p.seed + p.rank, what + ", the sender's array");
@@ -52,9 +51,15 @@ final class Blocking {
 				// Rsend may be used only when the receive is posted: the barrier knows that it is.
 				p.comm.Barrier();
 				switch (mode) {
-					case "Send": p.comm.Send(out, 0, length, MPI.BYTE, p.right(), 5); break;
-					case "Ssend": p.comm.Ssend(out, 0, length, MPI.BYTE, p.right(), 5); break;
-					default: p.comm.Rsend(out, 0, length, MPI.BYTE, p.right(), 5); break;
+				case "Send":
+					p.comm.Send(out, 0, length, MPI.BYTE, p.right(), 5);
+					break;
+				case "Ssend":
+					p.comm.Ssend(out, 0, length, MPI.BYTE, p.right(), 5);
+					break;
+				default:
+					p.comm.Rsend(out, 0, length, MPI.BYTE, p.right(), 5);
+					break;
 				}
 				Status status = receive.Wait();
 				Bytes.check(in, 0, length, p.seed + p.left(), mode);
@@ -147,8 +152,8 @@ final class Blocking {
 
 	/** The whole range of tags, as 32 signed bits; only ANY_TAG itself is no tag. */
 	static void tags(Place p) {
-		int[] tags = {0, 1, 2, 255, 256, 32767, 32768, 34001, 34020, 35000, 65535, 65536, 1 << 24, 1 << 30,
-			Integer.MAX_VALUE - 1, Integer.MAX_VALUE, -1, -3, -994576, Integer.MIN_VALUE};
+		int[] tags = {0, 1, 2, 255, 256, 32767, 32768, 34001, 34020, 35000, 65535, 65536, 1 << 24, 1 << 30, Integer.MAX_VALUE - 1, Integer.MAX_VALUE, -1, -3,
+				-994576, Integer.MIN_VALUE};
 		Request[] sends = new Request[tags.length];
 		Request[] receives = new Request[tags.length];
 		int[][] in = new int[tags.length][1];

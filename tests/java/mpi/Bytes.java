@@ -31,8 +31,7 @@ final class Bytes {
 		long state = Check.mix(seed ^ length);
 		while (in.remaining() >= 8) {
 			if (in.getLong() != state) {
-				Check.fail("%s: message of %d bytes differs between byte %d and %d", what, length,
-						in.position() - 8 - offset, in.position() - 1 - offset);
+				Check.fail("%s: message of %d bytes differs between byte %d and %d", what, length, in.position() - 8 - offset, in.position() - 1 - offset);
 			}
 			state = next(state);
 		}

@@ -45,9 +45,7 @@ final class Collectives {
 		for (Kind kind : Kind.values()) {
 			for (int count : counts(p, kind)) {
 				for (int root = 0; root < p.size; root++) {
-					Object buffer = p.rank == root
-							? kind.filled(count + 5, 3, count, p.seed + root)
-							: kind.blank(count + 5, p.seed + root);
+					Object buffer = p.rank == root ? kind.filled(count + 5, 3, count, p.seed + root) : kind.blank(count + 5, p.seed + root);
 					p.comm.Bcast(buffer, 3, count, kind.type(), root);
 					kind.check(buffer, 3, count, p.seed + root, "Bcast from " + root);
 				}

@@ -24,21 +24,21 @@ public final class Endings {
 		Check.eq(size, sum[0], "number of ranks");
 		MPI.COMM_WORLD.Barrier();
 		switch (mine[0]) {
-			case "forget":
-				System.out.println("rank " + rank + ": main returns");
-				return;
-			case "throw":
-				if (rank == 1) {
-					throw new IllegalStateException("thrown on purpose by rank 1");
-				}
-				break;
-			case "exit":
-				if (rank == 1) {
-					System.exit(EXIT);
-				}
-				break;
-			default:
-				throw new IllegalArgumentException("no ending \"" + mine[0] + "\"");
+		case "forget":
+			System.out.println("rank " + rank + ": main returns");
+			return;
+		case "throw":
+			if (rank == 1) {
+				throw new IllegalStateException("thrown on purpose by rank 1");
+			}
+			break;
+		case "exit":
+			if (rank == 1) {
+				System.exit(EXIT);
+			}
+			break;
+		default:
+			throw new IllegalArgumentException("no ending \"" + mine[0] + "\"");
 		}
 		try {
 			MPI.COMM_WORLD.Recv(new int[1], 0, 1, MPI.INT, 1, 1);

@@ -48,20 +48,18 @@ class EndingsTest {
 	private static void othersNameRankOne(Result result) {
 		for (int rank : new int[] {0, 2}) {
 			assertEquals(Endings.SURVIVOR, result.exitCode(rank), "status of rank " + rank + "\n" + result);
-			assertTrue(result.stdout(rank).matches("(?s).*rank " + rank + ": .*rank 1\\b.*"),
-					"rank " + rank + " does not report that rank 1 is gone\n" + result);
+			assertTrue(
+					result.stdout(rank).matches("(?s).*rank " + rank + ": .*rank 1\\b.*"), "rank " + rank + " does not report that rank 1 is gone\n" + result);
 		}
 	}
 
 	/** Which states the three survivors are in, so that each state occurs, and which rank is killed. */
 	static List<Arguments> kills() {
 		List<Arguments> kills = new ArrayList<>();
-		String[] s = {"recv-from-dead", "recv-from-other", "barrier", "waitany", "any-source", "probe", "ssend-to-dead",
-			"large-send-to-dead"};
+		String[] s = {"recv-from-dead", "recv-from-other", "barrier", "waitany", "any-source", "probe", "ssend-to-dead", "large-send-to-dead"};
 		int victim = 0;
 		for (int i = 0; i < s.length; i += RANKS - 1) {
-			kills.add(Arguments.of(Mode.PLAIN, victim++ % RANKS,
-					List.of(s[i % s.length], s[(i + 1) % s.length], s[(i + 2) % s.length])));
+			kills.add(Arguments.of(Mode.PLAIN, victim++ % RANKS, List.of(s[i % s.length], s[(i + 1) % s.length], s[(i + 2) % s.length])));
 		}
 		for (int i = 0; i < 2; i++) {
 			kills.add(Arguments.of(Mode.PLAIN, victim++ % RANKS, List.of("traffic")));
@@ -99,8 +97,7 @@ class EndingsTest {
 				slowest = Math.max(slowest, (result.ranks.get(rank).endedNanos - killed) / 1_000_000);
 			}
 		}
-		System.out.printf("kill -9 of rank %d after %d ms, others in %s, %s: the last other ended %d ms later%n", victim, delay,
-				states, mode, slowest);
+		System.out.printf("kill -9 of rank %d after %d ms, others in %s, %s: the last other ended %d ms later%n", victim, delay, states, mode, slowest);
 		assertTrue(slowest < BOUND_MS, "a survivor took " + slowest + " ms to end\n" + result);
 	}
 }

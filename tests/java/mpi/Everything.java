@@ -22,8 +22,7 @@ import mpi.MPI;
 public final class Everything {
 	private static final Map<String, Consumer<Place>> SECTIONS = new LinkedHashMap<>();
 	/** Sections that use what a JVM has once: the Bsend buffer, the next context, the choice of algorithms, the peek queue. */
-	private static final List<String> ALONE = List.of("buffered", "intra", "groups", "cartesian", "graph", "inter",
-			"iwaitany", "peek", "mpjdev", "flat");
+	private static final List<String> ALONE = List.of("buffered", "intra", "groups", "cartesian", "graph", "inter", "iwaitany", "peek", "mpjdev", "flat");
 
 	/** Sections that call the classes below MPJ Express's mpi. */
 	private static final List<String> EXPRESS_ONLY = List.of("iwaitany", "peek", "itest", "mpjdev");
@@ -142,14 +141,13 @@ public final class Everything {
 				// Sections end together, so that the name in a watchdog's text is the culprit's.
 				place.comm.Barrier();
 			} catch (RuntimeException e) {
-				throw new IllegalStateException("section " + name
-						+ (place.alone() ? "" : " in thread " + place.thread + " of several") + ": " + e.getMessage(), e);
+				throw new IllegalStateException(
+						"section " + name + (place.alone() ? "" : " in thread " + place.thread + " of several") + ": " + e.getMessage(), e);
 			} finally {
 				watch.interrupt();
 			}
 			if (verbose && place.rank == 0) {
-				System.out.printf("%-12s %s %6d ms%n", name, place.alone() ? "one thread" : "thread " + place.thread,
-						(System.nanoTime() - start) / 1_000_000);
+				System.out.printf("%-12s %s %6d ms%n", name, place.alone() ? "one thread" : "thread " + place.thread, (System.nanoTime() - start) / 1_000_000);
 			}
 		}
 	}
@@ -194,8 +192,7 @@ public final class Everything {
 				return;
 			}
 			synchronized (Everything.class) {
-				System.err.println("HANGS in rank " + rank + ": section " + name + " took more than " + limitSeconds
-						+ " s in thread " + place.thread);
+				System.err.println("HANGS in rank " + rank + ": section " + name + " took more than " + limitSeconds + " s in thread " + place.thread);
 				Thread.getAllStackTraces().forEach(Everything::show);
 				System.err.flush();
 				Runtime.getRuntime().halt(3);

@@ -36,8 +36,11 @@ class EverythingTest {
 		long start = System.nanoTime();
 		// The optimising compilers of eight JVMs would take most of the time of two cores: those get the quick one.
 		Result result = Job.of(mode, np, Everything.class, "limit=" + SECTION_LIMIT)
-				.option("-Xmx512m").option(np > 4 ? "-XX:TieredStopAtLevel=1" : "-XX:+TieredCompilation")
-				.seconds(JOB_LIMIT).run().assertSuccess();
+								.option("-Xmx512m")
+								.option(np > 4 ? "-XX:TieredStopAtLevel=1" : "-XX:+TieredCompilation")
+								.seconds(JOB_LIMIT)
+								.run()
+								.assertSuccess();
 		for (int rank = 0; rank < np; rank++) {
 			if (!result.stdout(rank).contains("rank " + rank + ": everything passed")) {
 				throw new AssertionError("rank " + rank + " ended with 0 but not at the end of its program\n" + result);
@@ -48,12 +51,10 @@ class EverythingTest {
 
 	/** The other paths through the device: nearly everything by rendezvous, by eager, small credit windows and rings, waiting asleep. */
 	static List<Arguments> settings() {
-		return List.of(
-				Arguments.of(0, List.of("-Dibvdev.psl=0")),
-				Arguments.of(2048, List.of("-Dibvdev.psl=2k", "-Dibvdev.eager_window=64k", "-Dibvdev.spin_us=0",
-						"-Dibvdev.yield_us=0")),
-				Arguments.of(1 << 20, List.of("-Dibvdev.psl=1m", "-Dibvdev.eager_window=8m", "-Dibvdev.shm_slots=16",
-						"-Dibvdev.shm_ring=16k", "-Dibvdev.shm_chunk=1k")),
+		return List.of(Arguments.of(0, List.of("-Dibvdev.psl=0")),
+				Arguments.of(2048, List.of("-Dibvdev.psl=2k", "-Dibvdev.eager_window=64k", "-Dibvdev.spin_us=0", "-Dibvdev.yield_us=0")),
+				Arguments.of(1 << 20,
+						List.of("-Dibvdev.psl=1m", "-Dibvdev.eager_window=8m", "-Dibvdev.shm_slots=16", "-Dibvdev.shm_ring=16k", "-Dibvdev.shm_chunk=1k")),
 				Arguments.of(131072, List.of("-Dibvdev.progress_thread=1", "-Dibvdev.cma=never")));
 	}
 

@@ -29,15 +29,24 @@ enum Kind {
 	/** The datatype; looked up late because MPI.Init creates the datatypes anew. */
 	Datatype type() {
 		switch (this) {
-			case BYTE: return MPI.BYTE;
-			case CHAR: return MPI.CHAR;
-			case SHORT: return MPI.SHORT;
-			case BOOLEAN: return MPI.BOOLEAN;
-			case INT: return MPI.INT;
-			case LONG: return MPI.LONG;
-			case FLOAT: return MPI.FLOAT;
-			case DOUBLE: return MPI.DOUBLE;
-			case OBJECT: return MPI.OBJECT;
+		case BYTE:
+			return MPI.BYTE;
+		case CHAR:
+			return MPI.CHAR;
+		case SHORT:
+			return MPI.SHORT;
+		case BOOLEAN:
+			return MPI.BOOLEAN;
+		case INT:
+			return MPI.INT;
+		case LONG:
+			return MPI.LONG;
+		case FLOAT:
+			return MPI.FLOAT;
+		case DOUBLE:
+			return MPI.DOUBLE;
+		case OBJECT:
+			return MPI.OBJECT;
 		}
 		throw new IllegalStateException(name());
 	}
@@ -50,15 +59,24 @@ enum Kind {
 	Object value(long seed, long i) {
 		long v = Check.mix(seed * 1_000_003L + i);
 		switch (this) {
-			case BYTE: return (byte) v;
-			case CHAR: return (char) v;
-			case SHORT: return (short) v;
-			case BOOLEAN: return (v & 1) != 0;
-			case INT: return (int) v;
-			case LONG: return v;
-			case FLOAT: return real(v).floatValue();
-			case DOUBLE: return real(v);
-			case OBJECT: return v % 7 == 0 ? null : new Parcel(seed, i, (int) (v & 31));
+		case BYTE:
+			return (byte) v;
+		case CHAR:
+			return (char) v;
+		case SHORT:
+			return (short) v;
+		case BOOLEAN:
+			return (v & 1) != 0;
+		case INT:
+			return (int) v;
+		case LONG:
+			return v;
+		case FLOAT:
+			return real(v).floatValue();
+		case DOUBLE:
+			return real(v);
+		case OBJECT:
+			return v % 7 == 0 ? null : new Parcel(seed, i, (int) (v & 31));
 		}
 		throw new IllegalStateException(name());
 	}
@@ -66,11 +84,16 @@ enum Kind {
 	/** The corners of floating point now and then; one NaN only, as payloads of others may be quieted. */
 	private static Double real(long v) {
 		switch ((int) (v & 15)) {
-			case 0: return -0.0;
-			case 1: return Double.NaN;
-			case 2: return Double.NEGATIVE_INFINITY;
-			case 3: return (double) Float.MIN_VALUE;
-			default: return (double) (float) (v >> 20);
+		case 0:
+			return -0.0;
+		case 1:
+			return Double.NaN;
+		case 2:
+			return Double.NEGATIVE_INFINITY;
+		case 3:
+			return (double) Float.MIN_VALUE;
+		default:
+			return (double) (float) (v >> 20);
 		}
 	}
 
@@ -97,8 +120,8 @@ enum Kind {
 			Object want = inside ? value(seed, i - offset) : value(~seed, i);
 			Object got = Array.get(array, i);
 			if (!java.util.Objects.equals(want, got)) {
-				Check.fail("%s: %s element %d (%s the message of %d elements at %d): expected %s, got %s", what, this, i,
-						inside ? "in" : "outside", count, offset, want, got);
+				Check.fail("%s: %s element %d (%s the message of %d elements at %d): expected %s, got %s", what, this, i, inside ? "in" : "outside", count,
+						offset, want, got);
 			}
 		}
 	}

@@ -26,8 +26,8 @@ class LauncherTest {
 	private static final Pattern IN_STATE = Pattern.compile("rank (\\d+) is in [^,]*, process (\\d+)");
 
 	private static Process ibvrun(int np, Class<?> main, String... args) throws IOException {
-		List<String> command = new java.util.ArrayList<>(List.of(System.getProperty("ibvdev.test.ibvrun"), "-np",
-				Integer.toString(np), "-cp", System.getProperty("ibvdev.test.programs"), main.getName()));
+		List<String> command = new java.util.ArrayList<>(List.of(
+				System.getProperty("ibvdev.test.ibvrun"), "-np", Integer.toString(np), "-cp", System.getProperty("ibvdev.test.programs"), main.getName()));
 		command.addAll(Arrays.asList(args));
 		ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
 		builder.environment().put("IBVDEV_BUILD", System.getProperty("ibvdev.test.build"));

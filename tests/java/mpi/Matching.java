@@ -61,18 +61,15 @@ final class Matching {
 			for (int to = 0; to < p.size; to++) {
 				int[] out = new int[1 + (i % 4 == 3 ? 40_000 : i)];
 				out[0] = p.rank * 1000 + i;
-				sends.add(i % 5 == 4
-						? p.comm.Issend(out, 0, out.length, MPI.INT, to, 50 + i % 3)
-						: p.comm.Isend(out, 0, out.length, MPI.INT, to, 50 + i % 3));
+				sends.add(i % 5 == 4 ? p.comm.Issend(out, 0, out.length, MPI.INT, to, 50 + i % 3) : p.comm.Isend(out, 0, out.length, MPI.INT, to, 50 + i % 3));
 			}
 		}
 		int[] next = new int[p.size];
 		for (int k = 0; k < each * p.size; k++) {
 			int[] in = new int[40_001];
 			// Without source and tag, messages of one sender come in order.
-			Status status = k % 2 == 0
-					? p.comm.Recv(in, 0, in.length, MPI.INT, MPI.ANY_SOURCE, MPI.ANY_TAG)
-					: p.comm.Irecv(in, 0, in.length, MPI.INT, MPI.ANY_SOURCE, MPI.ANY_TAG).Wait();
+			Status status = k % 2 == 0 ? p.comm.Recv(in, 0, in.length, MPI.INT, MPI.ANY_SOURCE, MPI.ANY_TAG)
+									   : p.comm.Irecv(in, 0, in.length, MPI.INT, MPI.ANY_SOURCE, MPI.ANY_TAG).Wait();
 			int source = in[0] / 1000;
 			int i = in[0] % 1000;
 			Check.eq(source, status.source, "source of a wildcard receive");
@@ -89,13 +86,9 @@ final class Matching {
 	/** Of posted receives the first that matches gets the message, whether it names the source and tag or not. */
 	private static void exactAmongWildcards(Place p) {
 		int[][] in = new int[6][1];
-		Request[] receives = {
-			p.comm.Irecv(in[0], 0, 1, MPI.INT, p.left(), 61),
-			p.comm.Irecv(in[1], 0, 1, MPI.INT, p.left(), MPI.ANY_TAG),
-			p.comm.Irecv(in[2], 0, 1, MPI.INT, MPI.ANY_SOURCE, 62),
-			p.comm.Irecv(in[3], 0, 1, MPI.INT, p.left(), 62),
-			p.comm.Irecv(in[4], 0, 1, MPI.INT, MPI.ANY_SOURCE, MPI.ANY_TAG),
-			p.comm.Irecv(in[5], 0, 1, MPI.INT, p.left(), 63)};
+		Request[] receives = {p.comm.Irecv(in[0], 0, 1, MPI.INT, p.left(), 61), p.comm.Irecv(in[1], 0, 1, MPI.INT, p.left(), MPI.ANY_TAG),
+				p.comm.Irecv(in[2], 0, 1, MPI.INT, MPI.ANY_SOURCE, 62), p.comm.Irecv(in[3], 0, 1, MPI.INT, p.left(), 62),
+				p.comm.Irecv(in[4], 0, 1, MPI.INT, MPI.ANY_SOURCE, MPI.ANY_TAG), p.comm.Irecv(in[5], 0, 1, MPI.INT, p.left(), 63)};
 		p.comm.Barrier();
 		int[] tags = {62, 62, 62, 61, 61, 63};
 		int[] taker = {1, 2, 3, 0, 4, 5};
@@ -127,9 +120,7 @@ final class Matching {
 		for (int i = 0; i < count; i++) {
 			int[] out = new int[ints(random)];
 			out[0] = i;
-			sends.add(i % 7 == 3
-					? p.comm.Issend(out, 0, out.length, MPI.INT, p.right(), 70)
-					: p.comm.Isend(out, 0, out.length, MPI.INT, p.right(), 70));
+			sends.add(i % 7 == 3 ? p.comm.Issend(out, 0, out.length, MPI.INT, p.right(), 70) : p.comm.Isend(out, 0, out.length, MPI.INT, p.right(), 70));
 		}
 		for (int i = early; i < count; i++) {
 			receives.add(post(p, in, i));
@@ -146,10 +137,14 @@ final class Matching {
 
 	private static int ints(Random random) {
 		switch (random.nextInt(4)) {
-			case 0: return 1;
-			case 1: return 1 + random.nextInt(100);
-			case 2: return 1 + random.nextInt(20_000);
-			default: return 1 + random.nextInt(LONGEST);
+		case 0:
+			return 1;
+		case 1:
+			return 1 + random.nextInt(100);
+		case 2:
+			return 1 + random.nextInt(20_000);
+		default:
+			return 1 + random.nextInt(LONGEST);
 		}
 	}
 
@@ -236,12 +231,24 @@ final class Matching {
 				boolean wild = mode % 2 == 1 && !p.niodev();
 				Request receive = p.comm.Irecv(in, 0, length, MPI.BYTE, wild ? MPI.ANY_SOURCE : me, wild ? MPI.ANY_TAG : tag);
 				switch (mode) {
-					case 0: p.comm.Send(out, 0, length, MPI.BYTE, me, tag); break;
-					case 1: p.comm.Ssend(out, 0, length, MPI.BYTE, me, tag); break;
-					case 2: p.comm.Rsend(out, 0, length, MPI.BYTE, me, tag); break;
-					case 3: p.comm.Isend(out, 0, length, MPI.BYTE, me, tag).Wait(); break;
-					case 4: p.comm.Issend(out, 0, length, MPI.BYTE, me, tag).Wait(); break;
-					default: p.comm.Irsend(out, 0, length, MPI.BYTE, me, tag).Wait(); break;
+				case 0:
+					p.comm.Send(out, 0, length, MPI.BYTE, me, tag);
+					break;
+				case 1:
+					p.comm.Ssend(out, 0, length, MPI.BYTE, me, tag);
+					break;
+				case 2:
+					p.comm.Rsend(out, 0, length, MPI.BYTE, me, tag);
+					break;
+				case 3:
+					p.comm.Isend(out, 0, length, MPI.BYTE, me, tag).Wait();
+					break;
+				case 4:
+					p.comm.Issend(out, 0, length, MPI.BYTE, me, tag).Wait();
+					break;
+				default:
+					p.comm.Irsend(out, 0, length, MPI.BYTE, me, tag).Wait();
+					break;
 				}
 				Status status = receive.Wait();
 				Bytes.check(in, 0, length, p.seed + me, "self-send");
@@ -259,8 +266,8 @@ final class Matching {
 		Request sync = p.comm.Issend(out, 0, out.length, MPI.BYTE, p.rank, 97);
 		Check.that(sync.Test() == null, "a synchronous self-send completed without a receive");
 		Statuses.check(p.comm.Probe(MPI.ANY_SOURCE, MPI.ANY_TAG), p.rank, 96, Kind.BYTE, out.length, "Probe of a self-send");
-		Statuses.check(p.comm.Recv(in, 0, in.length, MPI.BYTE, MPI.ANY_SOURCE, 97), p.rank, 97, Kind.BYTE, in.length,
-				"late receive of a synchronous self-send");
+		Statuses.check(
+				p.comm.Recv(in, 0, in.length, MPI.BYTE, MPI.ANY_SOURCE, 97), p.rank, 97, Kind.BYTE, in.length, "late receive of a synchronous self-send");
 		Bytes.check(in, 0, in.length, p.seed + p.rank, "late receive of a synchronous self-send");
 		p.comm.Recv(in, 0, in.length, MPI.BYTE, p.rank, 96);
 		Bytes.check(in, 0, in.length, p.seed + p.rank, "late receive of a self-send");

@@ -43,11 +43,9 @@ final class NonBlocking {
 			for (int k = 0; k < BATCH; k++) {
 				int i = (k * 5 + 3) % BATCH;
 				byte[] out = Bytes.of(p.seed + p.rank + base + i, length(i));
-				sends[i] = k % 3 == 0
-						? p.comm.Issend(out, 0, out.length, MPI.BYTE, p.right(), base + i)
-						: k % 3 == 1
-								? p.comm.Isend(out, 0, out.length, MPI.BYTE, p.right(), base + i)
-								: p.comm.Irsend(out, 0, out.length, MPI.BYTE, p.right(), base + i);
+				sends[i] = k % 3 == 0 ? p.comm.Issend(out, 0, out.length, MPI.BYTE, p.right(), base + i)
+						: k % 3 == 1  ? p.comm.Isend(out, 0, out.length, MPI.BYTE, p.right(), base + i)
+									  : p.comm.Irsend(out, 0, out.length, MPI.BYTE, p.right(), base + i);
 			}
 		}
 
@@ -220,10 +218,8 @@ final class NonBlocking {
 			for (int i = 0; i < 3; i++) {
 				receives[i] = p.comm.Recv_init(in[i], 0, length, MPI.BYTE, p.left(), 30 + i);
 			}
-			Prequest[] sends = {
-				p.comm.Send_init(out[0], 0, length, MPI.BYTE, p.right(), 30),
-				p.comm.Ssend_init(out[1], 0, length, MPI.BYTE, p.right(), 31),
-				p.comm.Rsend_init(out[2], 0, length, MPI.BYTE, p.right(), 32)};
+			Prequest[] sends = {p.comm.Send_init(out[0], 0, length, MPI.BYTE, p.right(), 30), p.comm.Ssend_init(out[1], 0, length, MPI.BYTE, p.right(), 31),
+					p.comm.Rsend_init(out[2], 0, length, MPI.BYTE, p.right(), 32)};
 			for (int round = 0; round < 5; round++) {
 				for (int i = 0; i < 3; i++) {
 					Bytes.fill(out[i], 0, length, p.seed + p.rank + round * 3 + i);

@@ -18,13 +18,16 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The programs of this folder, from the same class files, on our package mpi, and what only that one does. */
 class OursTest {
 	private static String classPath() {
-		return String.join(File.pathSeparator, System.getProperty("ibvdev.test.mpi"), Job.ibvdevJar(), System.getProperty("java.class.path"),
-				Job.xxdevJar(), Job.mpjJar(), Job.log4jJar());
+		return String.join(File.pathSeparator, System.getProperty("ibvdev.test.mpi"), Job.ibvdevJar(), System.getProperty("java.class.path"), Job.xxdevJar(),
+				Job.mpjJar(), Job.log4jJar());
 	}
 
 	private static Job job(Mode mode, int np, Class<?> main, String... args) {
-		return Job.of(mode, np, main, args).classPath(classPath()).option("-Xmx512m")
-				.option(np > 2 ? "-XX:TieredStopAtLevel=1" : "-XX:+TieredCompilation").seconds(200);
+		return Job.of(mode, np, main, args)
+				.classPath(classPath())
+				.option("-Xmx512m")
+				.option(np > 2 ? "-XX:TieredStopAtLevel=1" : "-XX:+TieredCompilation")
+				.seconds(200);
 	}
 
 	private static void everyRank(Result result, int np, String text) {
@@ -74,8 +77,11 @@ class OursTest {
 
 	@Test
 	void aProgramThatNobodyStartsIsAloneAndNeedsNoMpjExpress() {
-		Result result = Job.of(Mode.PLAIN, 1, Alone.class, "a", "b").bare()
-				.classPath(String.join(File.pathSeparator, System.getProperty("ibvdev.test.mpi"), System.getProperty("ibvdev.test.programs"))).run().assertSuccess();
+		Result result = Job.of(Mode.PLAIN, 1, Alone.class, "a", "b")
+								.bare()
+								.classPath(String.join(File.pathSeparator, System.getProperty("ibvdev.test.mpi"), System.getProperty("ibvdev.test.programs")))
+								.run()
+								.assertSuccess();
 		assertEquals("0 of 1: a b", result.stdout(0).trim());
 	}
 

@@ -20,9 +20,7 @@ final class Parcel implements Serializable {
 
 	@Override
 	public boolean equals(Object other) {
-		return other instanceof Parcel
-				&& ((Parcel) other).seed == seed
-				&& ((Parcel) other).index == index
+		return other instanceof Parcel && ((Parcel) other).seed == seed && ((Parcel) other).index == index
 				&& Arrays.equals(((Parcel) other).contents, contents);
 	}
 

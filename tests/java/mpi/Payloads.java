@@ -45,8 +45,7 @@ final class Payloads {
 		System.arraycopy(out, 0, padded, 1, out.length);
 		Object[] in = new Object[out.length + 4];
 		Arrays.fill(in, "untouched");
-		Status status = p.comm.Sendrecv(padded, 1, out.length, MPI.OBJECT, p.right(), 100, in, offset, out.length,
-				MPI.OBJECT, p.left(), 100);
+		Status status = p.comm.Sendrecv(padded, 1, out.length, MPI.OBJECT, p.right(), 100, in, offset, out.length, MPI.OBJECT, p.left(), 100);
 		Statuses.check(status, p.left(), 100, Kind.OBJECT, out.length, "an object message");
 		for (int i = 0; i < in.length; i++) {
 			boolean inside = i >= offset && i < offset + out.length;
@@ -65,9 +64,7 @@ final class Payloads {
 		Object[][] objects = new Object[count][2];
 		long[][] longs = new long[count][3];
 		for (int i = 0; i < count; i++) {
-			requests.add(i % 2 == 0
-					? p.comm.Irecv(objects[i], 0, 2, MPI.OBJECT, p.left(), 102)
-					: p.comm.Irecv(longs[i], 0, 3, MPI.LONG, p.left(), 102));
+			requests.add(i % 2 == 0 ? p.comm.Irecv(objects[i], 0, 2, MPI.OBJECT, p.left(), 102) : p.comm.Irecv(longs[i], 0, 3, MPI.LONG, p.left(), 102));
 		}
 		for (int i = 0; i < count; i++) {
 			if (i % 4 == 0) {
@@ -122,15 +119,13 @@ final class Payloads {
 	static void derived(Place p) {
 		for (Kind kind : Kind.values()) {
 			Datatype base = kind.type();
-			List<Layout> layouts = new ArrayList<>(Arrays.asList(
-					new Layout("Contiguous(4)", Datatype.Contiguous(4, base), 4, 0, 1, 2, 3),
+			List<Layout> layouts = new ArrayList<>(Arrays.asList(new Layout("Contiguous(4)", Datatype.Contiguous(4, base), 4, 0, 1, 2, 3),
 					new Layout("Vector(3,2,5)", Datatype.Vector(3, 2, 5, base), 12, 0, 1, 5, 6, 10, 11),
 					new Layout("Hvector(3,1,4)", Datatype.Hvector(3, 1, 4, base), 9, 0, 4, 8),
 					new Layout("Vector of Contiguous", Datatype.Vector(2, 1, 2, Datatype.Contiguous(2, base)), 6, 0, 1, 4, 5),
 					new Layout("Indexed", Datatype.Indexed(new int[] {2, 1, 3}, new int[] {0, 3, 6}, base), 9, 0, 1, 3, 6, 7, 8),
 					new Layout("Hindexed", Datatype.Hindexed(new int[] {1, 2}, new int[] {0, 4}, base), 6, 0, 4, 5),
-					new Layout("Struct", Datatype.Struct(new int[] {2, 1}, new int[] {0, 5}, new Datatype[] {base,
-						base}), 6, 0, 1, 5)));
+					new Layout("Struct", Datatype.Struct(new int[] {2, 1}, new int[] {0, 5}, new Datatype[] {base, base}), 6, 0, 1, 5)));
 			if (Place.EXPRESS && kind == Kind.OBJECT) {
 				layouts.removeIf(layout -> layout.name.contains("ndexed") || layout.name.equals("Struct"));
 			}
@@ -156,8 +151,7 @@ final class Payloads {
 		place(kind, want, offset, layout, count, p.seed + p.left());
 		// The same type on both sides: the gaps keep what they held.
 		Object in = kind.blank(length, p.seed);
-		Status status = p.comm.Sendrecv(out, offset, count, layout.type, p.right(), 110, in, offset, count, layout.type,
-				p.left(), 110);
+		Status status = p.comm.Sendrecv(out, offset, count, layout.type, p.right(), 110, in, offset, count, layout.type, p.left(), 110);
 		Check.same(want, in, "%s sent and received", what);
 		Check.eq(count, status.Get_count(layout.type), "%s: Get_count", what);
 		Check.eq(elements, status.Get_elements(layout.type), "%s: Get_elements", what);
@@ -166,8 +160,7 @@ final class Payloads {
 		}
 		// Derived to basic: what arrives is the sequence that the picked elements held.
 		Object flat = kind.blank(elements, p.seed + p.left());
-		status = p.comm.Sendrecv(out, offset, count, layout.type, p.right(), 111, flat, 0, elements, kind.type(),
-				p.left(), 111);
+		status = p.comm.Sendrecv(out, offset, count, layout.type, p.right(), 111, flat, 0, elements, kind.type(), p.left(), 111);
 		kind.check(flat, 0, elements, p.seed + p.left(), what + " sent");
 		Check.eq(elements, status.Get_elements(kind.type()), "%s sent: Get_elements", what);
 		// Basic to derived.

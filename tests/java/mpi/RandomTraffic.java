@@ -95,7 +95,8 @@ final class RandomTraffic {
 			check(p, in.get(i), receives[i].Wait());
 		}
 		for (int i = 0; i < data.length; i++) {
-			Bytes.check(data[i], 0, in.get(i).length, seed + in.get(i).id, "message " + in.get(i).id + " of the plan, mode " + in.get(i).mode + " from rank " + in.get(i).from);
+			Bytes.check(data[i], 0, in.get(i).length, seed + in.get(i).id,
+					"message " + in.get(i).id + " of the plan, mode " + in.get(i).mode + " from rank " + in.get(i).from);
 		}
 		Request.Waitall(sends);
 	}
@@ -129,9 +130,7 @@ final class RandomTraffic {
 
 	private static void send(Place p, long seed, Message m, Request[] sends, int i) {
 		byte[] bytes = Bytes.of(seed + m.id, m.length);
-		sends[i] = m.mode == 0
-				? p.comm.Issend(bytes, 0, m.length, MPI.BYTE, m.to, m.tag)
-				: p.comm.Isend(bytes, 0, m.length, MPI.BYTE, m.to, m.tag);
+		sends[i] = m.mode == 0 ? p.comm.Issend(bytes, 0, m.length, MPI.BYTE, m.to, m.tag) : p.comm.Isend(bytes, 0, m.length, MPI.BYTE, m.to, m.tag);
 		if (Place.EXPRESS) {
 			// The array is the program's again: MPJ Express has packed it. A late read of it would show here.
 			Arrays.fill(bytes, (byte) 0x5A);

@@ -39,16 +39,10 @@ final class Reductions {
 	private static final Kind[] WHOLE = {Kind.BYTE, Kind.CHAR, Kind.SHORT, Kind.INT, Kind.LONG};
 
 	private static Case[] cases() {
-		return new Case[] {
-			new Case("MAX", MPI.MAX, Math::max, NUMBERS),
-			new Case("MIN", MPI.MIN, Math::min, NUMBERS),
-			new Case("SUM", MPI.SUM, Long::sum, NUMBERS),
-			new Case("PROD", MPI.PROD, (a, b) -> a * b, NUMBERS),
-			new Case("LAND", MPI.LAND, (a, b) -> a & b, Kind.BOOLEAN),
-			new Case("LOR", MPI.LOR, (a, b) -> a | b, Kind.BOOLEAN),
-			new Case("LXOR", MPI.LXOR, (a, b) -> a ^ b, Kind.BOOLEAN),
-			new Case("BAND", MPI.BAND, (a, b) -> a & b, WHOLE)
-		};
+		return new Case[] {new Case("MAX", MPI.MAX, Math::max, NUMBERS), new Case("MIN", MPI.MIN, Math::min, NUMBERS),
+				new Case("SUM", MPI.SUM, Long::sum, NUMBERS), new Case("PROD", MPI.PROD, (a, b) -> a * b, NUMBERS),
+				new Case("LAND", MPI.LAND, (a, b) -> a & b, Kind.BOOLEAN), new Case("LOR", MPI.LOR, (a, b) -> a | b, Kind.BOOLEAN),
+				new Case("LXOR", MPI.LXOR, (a, b) -> a ^ b, Kind.BOOLEAN), new Case("BAND", MPI.BAND, (a, b) -> a & b, WHOLE)};
 	}
 
 	/** Small whole numbers, so that no type overflows or rounds: 1..2 for a product of 8, else 0..11. */
@@ -62,15 +56,24 @@ final class Reductions {
 
 	private static Object boxed(Kind kind, long v) {
 		switch (kind) {
-			case BYTE: return (byte) v;
-			case CHAR: return (char) v;
-			case SHORT: return (short) v;
-			case BOOLEAN: return v != 0;
-			case INT: return (int) v;
-			case LONG: return v;
-			case FLOAT: return (float) v;
-			case DOUBLE: return (double) v;
-			default: throw new IllegalArgumentException(kind.name());
+		case BYTE:
+			return (byte) v;
+		case CHAR:
+			return (char) v;
+		case SHORT:
+			return (short) v;
+		case BOOLEAN:
+			return v != 0;
+		case INT:
+			return (int) v;
+		case LONG:
+			return v;
+		case FLOAT:
+			return (float) v;
+		case DOUBLE:
+			return (double) v;
+		default:
+			throw new IllegalArgumentException(kind.name());
 		}
 	}
 
@@ -114,7 +117,7 @@ final class Reductions {
 
 	private static void one(Place p, Case c, Kind kind, int count) {
 		Object mine = input(c, kind, p.rank, count);
-		for (int root = 0; root < p.size; root += count > 1000 ? 3 : 1) {
+		for (int root = 0; root<p.size; root += count> 1000 ? 3 : 1) {
 			Object result = kind.array(count);
 			p.comm.Reduce(mine, 0, result, 0, count, kind.type(), c.op, root);
 			if (p.rank == root) {

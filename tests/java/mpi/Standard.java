@@ -71,7 +71,7 @@ public final class Standard {
 		comm.Ssend(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1);
 		comm.Rsend(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1);
 		Request[] requests = {comm.Isend(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1), comm.Issend(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1),
-			comm.Irsend(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1), comm.Irecv(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1)};
+				comm.Irsend(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1), comm.Irecv(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1)};
 		isNull(Request.Waitall(requests)[3]);
 		isNull(comm.Recv(data, 0, 2, MPI.INT, MPI.PROC_NULL, 1));
 		isNull(comm.Probe(MPI.PROC_NULL, 1));
@@ -237,8 +237,8 @@ public final class Standard {
 
 	private static long[] times(long[] a, int i, long[] b, int j) {
 		long p = 1_000_003;
-		return new long[] {(a[i] * b[j] + a[i + 1] * b[j + 2]) % p, (a[i] * b[j + 1] + a[i + 1] * b[j + 3]) % p,
-			(a[i + 2] * b[j] + a[i + 3] * b[j + 2]) % p, (a[i + 2] * b[j + 1] + a[i + 3] * b[j + 3]) % p};
+		return new long[] {(a[i] * b[j] + a[i + 1] * b[j + 2]) % p, (a[i] * b[j + 1] + a[i + 1] * b[j + 3]) % p, (a[i + 2] * b[j] + a[i + 3] * b[j + 2]) % p,
+				(a[i + 2] * b[j + 1] + a[i + 3] * b[j + 3]) % p};
 	}
 
 	private static void userOperations() {

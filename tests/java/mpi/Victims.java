@@ -44,39 +44,39 @@ public final class Victims {
 		// A survivor that sends to nobody: the next rank that is not the victim.
 		int other = (rank + 1) % size == victim ? (rank + 2) % size : (rank + 1) % size;
 		switch (state) {
-			case "sleep":
-				Thread.sleep(600_000);
-				break;
-			case "recv-from-dead":
-				MPI.COMM_WORLD.Recv(in, 0, 1, MPI.INT, victim, 1);
-				break;
-			case "recv-from-other":
-				MPI.COMM_WORLD.Recv(in, 0, 1, MPI.INT, other, 1);
-				break;
-			case "barrier":
-				MPI.COMM_WORLD.Barrier();
-				break;
-			case "waitany":
-				Request[] requests = new Request[size];
-				for (int i = 0; i < size; i++) {
-					requests[i] = MPI.COMM_WORLD.Irecv(new int[1], 0, 1, MPI.INT, i, 2);
-				}
-				Request.Waitany(requests);
-				break;
-			case "any-source":
-				MPI.COMM_WORLD.Recv(in, 0, 1, MPI.INT, MPI.ANY_SOURCE, 1);
-				break;
-			case "probe":
-				MPI.COMM_WORLD.Probe(MPI.ANY_SOURCE, MPI.ANY_TAG);
-				break;
-			case "ssend-to-dead":
-				MPI.COMM_WORLD.Ssend(in, 0, 1, MPI.INT, victim, 1);
-				break;
-			case "large-send-to-dead":
-				MPI.COMM_WORLD.Send(new byte[4 << 20], 0, 4 << 20, MPI.BYTE, victim, 1);
-				break;
-			default:
-				throw new IllegalArgumentException("no state \"" + state + "\"");
+		case "sleep":
+			Thread.sleep(600_000);
+			break;
+		case "recv-from-dead":
+			MPI.COMM_WORLD.Recv(in, 0, 1, MPI.INT, victim, 1);
+			break;
+		case "recv-from-other":
+			MPI.COMM_WORLD.Recv(in, 0, 1, MPI.INT, other, 1);
+			break;
+		case "barrier":
+			MPI.COMM_WORLD.Barrier();
+			break;
+		case "waitany":
+			Request[] requests = new Request[size];
+			for (int i = 0; i < size; i++) {
+				requests[i] = MPI.COMM_WORLD.Irecv(new int[1], 0, 1, MPI.INT, i, 2);
+			}
+			Request.Waitany(requests);
+			break;
+		case "any-source":
+			MPI.COMM_WORLD.Recv(in, 0, 1, MPI.INT, MPI.ANY_SOURCE, 1);
+			break;
+		case "probe":
+			MPI.COMM_WORLD.Probe(MPI.ANY_SOURCE, MPI.ANY_TAG);
+			break;
+		case "ssend-to-dead":
+			MPI.COMM_WORLD.Ssend(in, 0, 1, MPI.INT, victim, 1);
+			break;
+		case "large-send-to-dead":
+			MPI.COMM_WORLD.Send(new byte[4 << 20], 0, 4 << 20, MPI.BYTE, victim, 1);
+			break;
+		default:
+			throw new IllegalArgumentException("no state \"" + state + "\"");
 		}
 	}
 

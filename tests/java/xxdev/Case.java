@@ -9,5 +9,4 @@ import java.lang.annotation.Target;
 /** A method of a {@link Program}: every rank runs it, then all meet. */
 @Target(ElementType.METHOD)
 @Retention(RetentionPolicy.RUNTIME)
-@interface Case {
-}
+@interface Case {}

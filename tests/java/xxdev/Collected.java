@@ -178,8 +178,7 @@ final class Collected extends Program {
 				request.iwait();
 			}
 			verify(data, n, 1);
-			check(longestPin() < sleepMillis * 1000000 / 2, "a pin lasted " + longestPin() + " ns while the peer slept "
-				+ sleepMillis + " ms");
+			check(longestPin() < sleepMillis * 1000000 / 2, "a pin lasted " + longestPin() + " ns while the peer slept " + sleepMillis + " ms");
 		}
 	}
 

@@ -28,8 +28,8 @@ final class CollectorTest {
 	}
 
 	private static boolean exists(Mode mode, String option) throws IOException, InterruptedException {
-		return new ProcessBuilder(mode.java(), option, "-version").redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD)
-			.start().waitFor() == 0;
+		return new ProcessBuilder(mode.java(), option, "-version").redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start().waitFor()
+				== 0;
 	}
 
 	private static Job job(Mode mode, String collector, String what) {

@@ -13,14 +13,36 @@ import xxdev.Type;
 
 /** Everything that holds elements: how to make it, fill it with a pattern, and look at one element. */
 enum Kind {
-	BOOLEANS(Type.BOOLEAN), BYTES(Type.BYTE), CHARS(Type.CHAR), SHORTS(Type.SHORT), INTS(Type.INT), LONGS(Type.LONG),
-	FLOATS(Type.FLOAT), DOUBLES(Type.DOUBLE),
-	HEAP(Type.BYTE), DIRECT(Type.BYTE), SLICE(Type.BYTE), HEAP_CHARS(Type.CHAR), HEAP_SHORTS(Type.SHORT), HEAP_INTS(Type.INT),
-	HEAP_LONGS(Type.LONG), HEAP_FLOATS(Type.FLOAT), HEAP_DOUBLES(Type.DOUBLE),
-	DIRECT_CHARS(Type.CHAR), DIRECT_SHORTS(Type.SHORT), DIRECT_INTS(Type.INT), DIRECT_LONGS(Type.LONG), DIRECT_FLOATS(Type.FLOAT),
+	BOOLEANS(Type.BOOLEAN),
+	BYTES(Type.BYTE),
+	CHARS(Type.CHAR),
+	SHORTS(Type.SHORT),
+	INTS(Type.INT),
+	LONGS(Type.LONG),
+	FLOATS(Type.FLOAT),
+	DOUBLES(Type.DOUBLE),
+	HEAP(Type.BYTE),
+	DIRECT(Type.BYTE),
+	SLICE(Type.BYTE),
+	HEAP_CHARS(Type.CHAR),
+	HEAP_SHORTS(Type.SHORT),
+	HEAP_INTS(Type.INT),
+	HEAP_LONGS(Type.LONG),
+	HEAP_FLOATS(Type.FLOAT),
+	HEAP_DOUBLES(Type.DOUBLE),
+	DIRECT_CHARS(Type.CHAR),
+	DIRECT_SHORTS(Type.SHORT),
+	DIRECT_INTS(Type.INT),
+	DIRECT_LONGS(Type.LONG),
+	DIRECT_FLOATS(Type.FLOAT),
 	DIRECT_DOUBLES(Type.DOUBLE),
-	FOREIGN_CHARS(Type.CHAR), FOREIGN_SHORTS(Type.SHORT), FOREIGN_INTS(Type.INT), FOREIGN_LONGS(Type.LONG), FOREIGN_FLOATS(Type.FLOAT),
-	FOREIGN_DOUBLES(Type.DOUBLE), VIEW_OF_HEAP(Type.INT);
+	FOREIGN_CHARS(Type.CHAR),
+	FOREIGN_SHORTS(Type.SHORT),
+	FOREIGN_INTS(Type.INT),
+	FOREIGN_LONGS(Type.LONG),
+	FOREIGN_FLOATS(Type.FLOAT),
+	FOREIGN_DOUBLES(Type.DOUBLE),
+	VIEW_OF_HEAP(Type.INT);
 
 	final Type type;
 
@@ -36,7 +58,8 @@ enum Kind {
 	Object make(int n) {
 		int bytes = n * type.bytes();
 		ByteBuffer direct = name().startsWith("DIRECT") ? ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder())
-			: name().startsWith("FOREIGN") ? ByteBuffer.allocateDirect(bytes).order(foreign()) : null;
+				: name().startsWith("FOREIGN")          ? ByteBuffer.allocateDirect(bytes).order(foreign())
+														: null;
 		switch (this) {
 		case BOOLEANS:
 			return new boolean[n];
@@ -128,8 +151,8 @@ enum Kind {
 		for (int i = 0; i < length; i++) {
 			long expected = i < from || i >= from + n ? 0 : pattern(i - from, seed);
 			if (get(buf, i) != expected)
-				throw new AssertionError(this + ": element " + i + " of " + length + " is " + get(buf, i) + ", not " + expected + " (" + n
-					+ " were received at " + from + ")");
+				throw new AssertionError(
+						this + ": element " + i + " of " + length + " is " + get(buf, i) + ", not " + expected + " (" + n + " were received at " + from + ")");
 		}
 	}
 

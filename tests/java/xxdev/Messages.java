@@ -124,7 +124,7 @@ final class Messages extends Program {
 		for (int bytes = 1; bytes <= LARGEST_BYTES; bytes *= 2) {
 			int more = bytes < 100 ? 0 : random.nextInt(bytes / 4);
 			int n = bytes >= LARGEST_BYTES ? bytes : bytes + more;
-			for (int mode = 0; mode < MODES; mode += bytes > 1 << 22 ? 3 : 1) {
+			for (int mode = 0; mode<MODES; mode += bytes> 1 << 22 ? 3 : 1) {
 				Kind kind = mode % 2 == 0 ? Kind.BYTES : Kind.DIRECT;
 				Object out = kind.make(n);
 				Object in = kind.make(n);

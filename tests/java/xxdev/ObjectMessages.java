@@ -49,8 +49,8 @@ final class ObjectMessages extends Program {
 	@Case
 	void objectsOfAllSorts() throws Exception {
 		Map<String, List<Integer>> map = new HashMap<>(Map.of("one", new ArrayList<>(List.of(1)), "two", new ArrayList<>(List.of(1, 2))));
-		Object[] objects = {Tree.of(6, 1), map, 17, 2.5, Parcels.Colour.GREEN, Parcels.Colour.RED, new java.util.BitSet(), Integer.class,
-			int.class, List.of("immutable"), new ArrayList<>(Arrays.asList(null, "x"))};
+		Object[] objects = {Tree.of(6, 1), map, 17, 2.5, Parcels.Colour.GREEN, Parcels.Colour.RED, new java.util.BitSet(), Integer.class, int.class,
+				List.of("immutable"), new ArrayList<>(Arrays.asList(null, "x"))};
 		for (int round = 0; round < 3; round++)
 			for (Object object : objects)
 				equal(object, swap(object, 3), "an object");
@@ -100,8 +100,8 @@ final class ObjectMessages extends Program {
 	@Case
 	void descriptionsOutOfOrder() throws Exception {
 		Class<?>[] types = {java.util.LinkedList.class, java.util.TreeMap.class, java.util.ArrayDeque.class, java.util.LinkedHashMap.class,
-			java.util.Vector.class, java.util.Stack.class, java.util.Hashtable.class, java.util.TreeSet.class, java.util.LinkedHashSet.class,
-			java.util.PriorityQueue.class, java.util.IdentityHashMap.class, java.util.Properties.class};
+				java.util.Vector.class, java.util.Stack.class, java.util.Hashtable.class, java.util.TreeSet.class, java.util.LinkedHashSet.class,
+				java.util.PriorityQueue.class, java.util.IdentityHashMap.class, java.util.Properties.class};
 		int other = 1 - me;
 		List<Request> sends = new ArrayList<>();
 		for (int i = 0; i < types.length; i++)
@@ -141,7 +141,7 @@ final class ObjectMessages extends Program {
 	@Case
 	void descriptionsWithoutCredit() throws Exception {
 		Class<?>[] types = {java.util.concurrent.ConcurrentHashMap.class, java.util.concurrent.CopyOnWriteArrayList.class,
-			java.util.concurrent.LinkedBlockingQueue.class, java.util.concurrent.atomic.AtomicInteger.class, java.util.Date.class};
+				java.util.concurrent.LinkedBlockingQueue.class, java.util.concurrent.atomic.AtomicInteger.class, java.util.Date.class};
 		int fillers = 300;
 		int other = 1 - me;
 		List<Request> sends = new ArrayList<>();

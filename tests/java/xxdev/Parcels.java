@@ -4,15 +4,14 @@ package xxdevtest;
 import java.io.Externalizable;
 import java.io.IOException;
 import java.io.ObjectInput;
-import java.io.ObjectOutput;
 import java.io.ObjectInputStream;
+import java.io.ObjectOutput;
 import java.io.Serializable;
 import java.util.Objects;
 
 /** Classes to send. */
 final class Parcels {
-	private Parcels() {
-	}
+	private Parcels() {}
 
 	/** A node of a binary tree with four ints, as in the benchmark of MPJ/Ibis. */
 	static final class Tree implements Serializable {
@@ -52,7 +51,8 @@ final class Parcels {
 	}
 
 	enum Colour {
-		RED, GREEN {
+		RED,
+		GREEN {
 			@Override
 			int value() {
 				return 2;
@@ -89,8 +89,7 @@ final class Parcels {
 	public static final class External implements Externalizable {
 		int value;
 
-		public External() {
-		}
+		public External() {}
 
 		@Override
 		public void writeExternal(ObjectOutput out) throws IOException {
@@ -103,8 +102,7 @@ final class Parcels {
 		}
 	}
 
-	static final class NotSerializable {
-	}
+	static final class NotSerializable {}
 
 	/** Cannot be read. */
 	static final class Bomb implements Serializable {

@@ -32,8 +32,10 @@ abstract class Program {
 		ids = dev.init(args);
 		size = ids.length;
 		me = Integer.parseInt(args[0]);
-		Method[] cases = Arrays.stream(getClass().getDeclaredMethods()).filter(m -> m.isAnnotationPresent(Case.class))
-			.sorted(Comparator.comparing(Method::getName)).toArray(Method[]::new);
+		Method[] cases = Arrays.stream(getClass().getDeclaredMethods())
+								 .filter(m -> m.isAnnotationPresent(Case.class))
+								 .sorted(Comparator.comparing(Method::getName))
+								 .toArray(Method[] ::new);
 		if (cases.length == 0)
 			throw new AssertionError("no cases in " + getClass());
 		for (Method method : cases) {

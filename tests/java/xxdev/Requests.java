@@ -151,8 +151,9 @@ final class Requests extends Program {
 			Request receive = dev.irecv(in, ids[1 - me], 40, CONTEXT);
 			receive.free();
 			check(receive.isnull(), "free");
-			Object out = in instanceof Object[] ? new java.util.ArrayList<>(java.util.List.of("x")) : in instanceof int[] ? new int[100000]
-				: ByteBuffer.allocateDirect(400000);
+			Object out = in instanceof Object[] ? new java.util.ArrayList<>(java.util.List.of("x"))
+					: in instanceof int[]       ? new int[100000]
+												: ByteBuffer.allocateDirect(400000);
 			Request send = dev.isend(out, ids[1 - me], 40, CONTEXT);
 			send.free();
 			receive = null;
@@ -188,7 +189,8 @@ final class Requests extends Program {
 				equal(4L, receives[i].iwait().count(), "elements of " + i);
 			helper.finish();
 			for (int i = 0; i < n; i++)
-				equal(java.util.List.of(0, 0, i, -i, i + 1, round, 0, 0), java.util.Arrays.stream(in[i]).boxed().collect(java.util.stream.Collectors.toList()), "array " + i);
+				equal(java.util.List.of(0, 0, i, -i, i + 1, round, 0, 0), java.util.Arrays.stream(in[i]).boxed().collect(java.util.stream.Collectors.toList()),
+						"array " + i);
 			meet();
 		}
 	}

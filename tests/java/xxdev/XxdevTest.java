@@ -12,8 +12,10 @@ import java.io.File;
 /** The device behind the interface of FastMPJ, without MPJ Express on the class path. */
 final class XxdevTest {
 	static Job job(Mode mode, int np, Class<?> main, String... args) {
-		return Job.of(mode, np, main, args).seconds(180).heap("1g")
-			.classPath(String.join(File.pathSeparator, Job.ibvdevJar(), Job.xxdevJar(), System.getProperty("java.class.path")));
+		return Job.of(mode, np, main, args)
+				.seconds(180)
+				.heap("1g")
+				.classPath(String.join(File.pathSeparator, Job.ibvdevJar(), Job.xxdevJar(), System.getProperty("java.class.path")));
 	}
 
 	static Result finishes(Job job) {
@@ -59,8 +61,10 @@ final class XxdevTest {
 
 	@EveryMode
 	void filters(Mode mode) {
-		finishes(job(mode, 1, Filtered.class).option("-Djdk.serialFilter=maxrefs=50;maxbytes=5000;!xxdevtest.Parcels$Tree")
-			.option("-Dxxdev.maxarray=1000").option("-Dxxdev.maxbytes=100000"));
+		finishes(job(mode, 1, Filtered.class)
+						 .option("-Djdk.serialFilter=maxrefs=50;maxbytes=5000;!xxdevtest.Parcels$Tree")
+						 .option("-Dxxdev.maxarray=1000")
+						 .option("-Dxxdev.maxbytes=100000"));
 	}
 
 	@EveryMode

@@ -9,8 +9,7 @@ final class Access {
 		System.load(System.getProperty("ibvbench.access"));
 	}
 
-	private Access() {
-	}
+	private Access() {}
 
 	static native void nothing();
 

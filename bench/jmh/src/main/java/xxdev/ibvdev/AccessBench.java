@@ -17,8 +17,7 @@ import org.openjdk.jmh.annotations.State;
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class AccessBench {
-	@Param({"8", "256", "4096", "65536", "1048576"})
-	private int bytes;
+	@Param({"8", "256", "4096", "65536", "1048576"}) private int bytes;
 	private byte[] array;
 	private ByteBuffer buffer;
 
