@@ -57,6 +57,9 @@ deps_missing() {
 		deps_has_library libfabric || echo libfabric-dev libfabric1
 		deps_has_command nm || echo binutils
 		deps_has_command clang-tidy || echo clang-tidy
+		deps_has_command clang-format || echo clang-format
+		deps_has_command autopep8 || echo python3-autopep8
+		deps_has_command shfmt || echo shfmt
 		;;
 	vm)
 		deps_has_command qemu-system-x86_64 || echo qemu-system-x86

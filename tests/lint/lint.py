@@ -229,7 +229,8 @@ WORDS = [
     (r"unkeep|unhold|kept (range|buffer|registration)s?|keeps? (the |a )?registrations?", "registration cache, pin", None, None),
     (r"mov(e|es|ed|ing)", "rma operation, transfer", r"links may move|never moved|moving them there|may not move it|that moves", CORE),
     (r"in reach|memory (of yours )?that moves", "pinnable memory, pinned", None, None),
-    (r"regions?", "pin", r"Pool ?Region|region of MPJ|regions of MPJ|Array ?Region|regions of the pool|JVM critical region", ("native/core/", "tests/proto/", "tests/java/xxdev/")),
+    (r"regions?", "pin", r"Pool ?Region|region of MPJ|regions of MPJ|Array ?Region|regions of the pool|JVM critical region",
+     ("native/core/", "tests/proto/", "tests/java/xxdev/")),
     (r"ways?", "connection method, scheme, method",
      r"under[ _]way|by way of|(on|made) (its|their|his) way|other way round|[Bb]oth[_ ][Ww]ays|[Oo]ne way,|no way|each way|same way", CORE),
     (r"TAKEN", "segment ACK", None, None),
@@ -277,7 +278,7 @@ def prose(root):
 
 
 # How a line may not begin: by what .editorconfig demands of the language.
-INDENT = {".java": (r"\t* {2,}|\t* [^*]", "indented by spaces"), ".c": (r"\t* {8}", "indented by spaces"),
+INDENT = {".java": (r" [^*]", "indented by spaces"), ".c": (r"\t* {8}", "indented by spaces"),
           ".h": (r"\t* {8}", "indented by spaces"), ".py": (r"(?!)", "")}  # Python may have shell scripts in its strings
 
 
@@ -335,7 +336,8 @@ def exports(root, library):
 
 
 def main(argv):
-    checks = {"arrows": arrows, "cycles": cycles, "files": files, "calls": calls, "words": words, "prose": prose, "layout": layout, "exports": exports}
+    checks = {"arrows": arrows, "cycles": cycles, "files": files, "calls": calls,
+              "words": words, "prose": prose, "layout": layout, "exports": exports}
     if len(argv) < 3 or argv[1] not in checks or len(argv) != (4 if argv[1] == "exports" else 3):
         sys.exit(__doc__)
     found = checks[argv[1]](*argv[2:])
