@@ -58,6 +58,11 @@ public class Group {
 				throw Errors.of(operation + ": the group is " + (group == null ? "null" : "MPI.GROUP_NULL") + ": take one from Comm.Group");
 	}
 
+	private static void checkArray(String operation, Object ranks) {
+		if (ranks == null)
+			throw Errors.of(operation + ": the array of ranks is null: pass an empty one for none");
+	}
+
 	/** Gives the group up; nothing is held. */
 	public void free() {}
 
@@ -96,6 +101,7 @@ public class Group {
 	 */
 	public static int[] Translate_ranks(Group group1, int[] ranks1, Group group2) {
 		check("Translate_ranks", group1, group2);
+		checkArray("Translate_ranks", ranks1);
 		int[] found = new int[ranks1.length];
 		for (int i = 0; i < ranks1.length; i++) {
 			if (ranks1[i] == MPI.PROC_NULL) {
@@ -183,6 +189,7 @@ public class Group {
 
 	private int[] chosen(String operation, int[] wanted) {
 		check(operation, this);
+		checkArray(operation, wanted);
 		boolean[] seen = new boolean[ranks.length];
 		int[] found = new int[wanted.length];
 		for (int i = 0; i < wanted.length; i++) {
@@ -226,11 +233,13 @@ public class Group {
 
 	private static int[] expanded(String operation, int[][] ranges) {
 		java.util.stream.IntStream.Builder all = java.util.stream.IntStream.builder();
+		checkArray(operation, ranges);
 		for (int[] range : ranges) {
+			checkArray(operation, range);
 			if (range.length != 3 || range[2] == 0)
 				throw Errors.of(operation + ": the range is " + Arrays.toString(range) + ": it must be first, last and a stride other than 0");
-			for (int rank = range[0]; range[2] > 0 ? rank <= range[1] : rank >= range[1]; rank += range[2])
-				all.add(rank);
+			for (long rank = range[0]; range[2] > 0 ? rank <= range[1] : rank >= range[1]; rank += range[2])
+				all.add((int) rank);
 		}
 		return all.build().toArray();
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package mpi;
 
-/** The predefined operations on arrays: inout[i] = in[i] op inout[i]. Integers wrap around; MAX and MIN are those of java.lang.Math. */
+/** The predefined operations on arrays: inout[i] = in[i] op inout[i]. Integers wrap around; of a NaN and a number, MAX and MIN give the number. */
 final class Kernels {
 	private Kernels() {}
 
@@ -332,11 +332,11 @@ final class Kernels {
 		switch (op) {
 		case Op.CODE_MAX:
 			for (int i = 0; i < n; i++)
-				inout[i] = Math.max(in[i], inout[i]);
+				inout[i] = in[i] > inout[i] || inout[i] != inout[i] ? in[i] : inout[i];
 			break;
 		case Op.CODE_MIN:
 			for (int i = 0; i < n; i++)
-				inout[i] = Math.min(in[i], inout[i]);
+				inout[i] = in[i] < inout[i] || inout[i] != inout[i] ? in[i] : inout[i];
 			break;
 		case Op.CODE_SUM:
 			for (int i = 0; i < n; i++)
@@ -361,11 +361,11 @@ final class Kernels {
 		switch (op) {
 		case Op.CODE_MAX:
 			for (int i = 0; i < n; i++)
-				inout[i] = Math.max(in[i], inout[i]);
+				inout[i] = in[i] > inout[i] || inout[i] != inout[i] ? in[i] : inout[i];
 			break;
 		case Op.CODE_MIN:
 			for (int i = 0; i < n; i++)
-				inout[i] = Math.min(in[i], inout[i]);
+				inout[i] = in[i] < inout[i] || inout[i] != inout[i] ? in[i] : inout[i];
 			break;
 		case Op.CODE_SUM:
 			for (int i = 0; i < n; i++)

@@ -163,6 +163,11 @@ public class Request {
 	@SuppressWarnings({"deprecation", "removal"})
 	public void finalize() {}
 
+	private static void check(String operation, Request[] requests) {
+		if (requests == null)
+			throw Errors.of(operation + ": the array of requests is null: pass one, whose entries may be null");
+	}
+
 	/**
 	 * Blocks until all are complete.
 	 *
@@ -170,6 +175,7 @@ public class Request {
 	 * @return their statuses, empty ones for null requests
 	 */
 	public static Status[] Waitall(Request[] array_of_requests) {
+		check("Waitall", array_of_requests);
 		for (Request request : array_of_requests)
 			if (request != null)
 				request.advance(true);
@@ -198,6 +204,7 @@ public class Request {
 	 * @return their statuses, or null
 	 */
 	public static Status[] Testall(Request[] array_of_requests) {
+		check("Testall", array_of_requests);
 		boolean all = true;
 		for (Request request : array_of_requests)
 			if (request != null)
@@ -212,6 +219,7 @@ public class Request {
 	 * @return its status, whose index is its position; if none is active the index is MPI.UNDEFINED
 	 */
 	public static Status Waitany(Request[] array_of_requests) {
+		check("Waitany", array_of_requests);
 		int index = await(array_of_requests);
 		return index < 0 ? new Status() : array_of_requests[index].take().at(index);
 	}
@@ -254,6 +262,7 @@ public class Request {
 	 * @return its status, whose index is its position; null if none is complete
 	 */
 	public static Status Testany(Request[] array_of_requests) {
+		check("Testany", array_of_requests);
 		for (int i = 0; i < array_of_requests.length; i++) {
 			Request request = array_of_requests[i];
 			if (request != null && request.isActive() && request.advance(false))
@@ -269,6 +278,7 @@ public class Request {
 	 * @return their statuses, each with its index; none if none was active
 	 */
 	public static Status[] Waitsome(Request[] array_of_requests) {
+		check("Waitsome", array_of_requests);
 		return await(array_of_requests) < 0 ? new Status[0] : Testsome(array_of_requests);
 	}
 
@@ -279,6 +289,7 @@ public class Request {
 	 * @return their statuses, each with its index
 	 */
 	public static Status[] Testsome(Request[] array_of_requests) {
+		check("Testsome", array_of_requests);
 		java.util.List<Status> some = new java.util.ArrayList<>();
 		for (int i = 0; i < array_of_requests.length; i++) {
 			Request request = array_of_requests[i];

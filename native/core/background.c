@@ -55,18 +55,23 @@ void background_adopt(struct ibvx *ep, struct request *r)
  * value then. */
 static uint32_t background_turn(struct ibvx *ep)
 {
-	continuation_run_background(ep);
-	while (background_needed(ep)) {
-		if (progress_run(ep) == 0) {
-			waiter_arm(ep, TRANSPORT_DOORBELL_BACKGROUND);
-			if (progress_run(ep) == 0 && !core_ready(ep))
-				break;
-		}
+	uint32_t value;
+
+	do {
 		continuation_run_background(ep);
-		core_unlock(ep);
-		core_lock(ep);
-	}
-	return atomic_load(background_doorbell(ep));
+		while (background_needed(ep)) {
+			if (progress_run(ep) == 0) {
+				waiter_arm(ep, TRANSPORT_DOORBELL_BACKGROUND);
+				if (progress_run(ep) == 0 && !core_ready(ep))
+					break;
+			}
+			continuation_run_background(ep);
+			core_unlock(ep);
+			core_lock(ep);
+		}
+		value = atomic_load(background_doorbell(ep));
+	} while (ep->due.first && !ep->aborted); /* due since the lock was released: its ring is in the value already */
+	return value;
 }
 
 static void *background_main(void *arg)

@@ -8,9 +8,11 @@
  */
 #include <getopt.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "algorithms.h"
 #include "program.h"
@@ -22,16 +24,25 @@ struct rank {
 	pthread_t thread;
 	struct program program;
 	struct ibvx *ep;
+	_Atomic int *running; /* ranks whose program has not ended */
 };
 
 static void *rank_main(void *arg)
 {
 	struct rank *r = arg;
 
-	if (program_run(&r->program, r->ep) == 0)
-		return NULL;
-	fprintf(stderr, "seed %llu failed\n", (unsigned long long)r->program.seed);
-	exit(1); /* the other ranks wait for this one */
+	if (program_run(&r->program, r->ep)) {
+		fprintf(stderr, "seed %llu failed\n", (unsigned long long)r->program.seed);
+		exit(1); /* the other ranks wait for this one */
+	}
+	/* Without a progress thread nothing leaves a rank that does not call the library: others may wait for a packet that had no
+	 * credit yet. */
+	atomic_fetch_sub(r->running, 1);
+	while (atomic_load(r->running) > 0) {
+		ibvx_iprobe(r->ep, IBVX_ANY_SOURCE, 0, 0, NULL);
+		usleep(50);
+	}
+	return NULL;
 }
 
 /* 0, or an error: the world did not open or close. */
@@ -43,6 +54,7 @@ static int run_seed(uint64_t seed, int operations, int kind)
 							    rng_percent(&rng, 50) ? "progress_thread=1" : "progress_thread=0"};
 	struct world_config cfg = {.net = {.size = (int)rng_range(&rng, 1, WORLD_RANKS_MAX)}, .settings = settings};
 	struct rank ranks[WORLD_RANKS_MAX];
+	_Atomic int running;
 	struct world w;
 
 	algorithms_choose(&rng, chosen, settings + 4);
@@ -50,8 +62,9 @@ static int run_seed(uint64_t seed, int operations, int kind)
 	if (world_open(&w, &cfg))
 		return -1;
 	fabric_clock_start(w.fabric, 50);
+	atomic_init(&running, w.size);
 	for (int r = 0; r < w.size; r++) {
-		ranks[r] = (struct rank){.program = {seed, operations, LARGEST, kind}, .ep = w.ep[r]};
+		ranks[r] = (struct rank){.program = {seed, operations, LARGEST, kind}, .ep = w.ep[r], .running = &running};
 		pthread_create(&ranks[r].thread, NULL, rank_main, &ranks[r]);
 	}
 	for (int r = 0; r < w.size; r++)

@@ -48,6 +48,7 @@ public final class Standard {
 		attributes();
 		grids();
 		structs();
+		notANumber();
 		badInput();
 		buffers();
 		buffered();
@@ -364,6 +365,19 @@ public final class Standard {
 		Check.that(column[0] == 1 && column[1] == 6, "a type with a bound");
 	}
 
+	/** Of a NaN and a number, MAX and MIN give the number, in arrays of any length. */
+	private static void notANumber() {
+		for (int count : new int[] {1, 600_000}) {
+			double[] in = new double[count];
+			double[] out = new double[count];
+			java.util.Arrays.fill(in, rank == 0 ? Double.NaN : rank);
+			comm.Allreduce(in, 0, out, 0, count, MPI.DOUBLE, MPI.MAX);
+			Check.that(Double.compare(size == 1 ? Double.NaN : size - 1, out[count - 1]) == 0, "MAX with a NaN: %s", out[count - 1]);
+			comm.Allreduce(in, 0, out, 0, count, MPI.DOUBLE, MPI.MIN);
+			Check.that(Double.compare(size == 1 ? Double.NaN : 1, out[count - 1]) == 0, "MIN with a NaN: %s", out[count - 1]);
+		}
+	}
+
 	/** Bad input is an exception that names the value, and the job goes on. */
 	private static void badInput() {
 		int[] data = new int[4];
@@ -379,6 +393,10 @@ public final class Standard {
 		refused("MPI.NULL", () -> comm.Send(data, 0, 1, MPI.NULL, 0, 0));
 		refused("colour is -5", () -> comm.Split(-5, 0));
 		refused("call Finalize first", () -> MPI.Init(new String[0]));
+		refused("Waitall: the array of requests is null", () -> Request.Waitall(null));
+		refused("Waitany: the array of requests is null", () -> Request.Waitany(null));
+		refused("Incl: the array of ranks is null", () -> comm.Group().Incl(null));
+		refused("Range_excl: the array of ranks is null", () -> comm.Group().Range_excl(new int[1][]));
 		Datatype freed = Datatype.Contiguous(2, MPI.INT);
 		freed.Commit();
 		freed.free();
