@@ -206,3 +206,16 @@ struct netlib_peer *pair_peer(struct pair *p, int rank)
 {
 	return &netlib_of(p->side[rank].t)->peers[1 - rank];
 }
+
+int pair_setup(void **state)
+{
+	(void)state;
+	double_reset();
+	return 0;
+}
+
+int pair_teardown(void **state)
+{
+	(void)state;
+	return double_live() ? -1 : 0;
+}

@@ -52,6 +52,9 @@ bool side_readable(const struct side *s, int watch);
 int side_step(struct side *s);
 void side_tick(struct side *s);
 
+/* Around each test: the double as it begins, and nothing of it left. */
+int pair_setup(void **state);
+int pair_teardown(void **state);
 /* setting: NULL, or what comes behind the transport's name: "timeout_ms=8000". */
 void pair_open(struct pair *p, const char *setting);
 void pair_close(struct pair *p);

@@ -15,19 +15,6 @@ static int opening_calls(void)
 	return n;
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	double_reset();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return double_live() ? -1 : 0;
-}
-
 static void test_connects_when_first_used(void **state)
 {
 	struct pair p;
@@ -447,22 +434,22 @@ static void test_quiet_polls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_connects_when_first_used, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_early_packets_wait, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bounded_memory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_drained, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_leaving_is_no_death, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_lost_connection, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_failing_send, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_late_callbacks, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_silence, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_silence_is_allowed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_each_call_fails, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_endpoint, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_only_one_side_has_the_library, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_malformed_packets, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_sleeping, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_quiet_polls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_connects_when_first_used, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_early_packets_wait, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_bounded_memory, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_drained, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_leaving_is_no_death, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_lost_connection, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_failing_send, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_late_callbacks, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_silence, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_silence_is_allowed, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_each_call_fails, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_no_endpoint, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_only_one_side_has_the_library, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_malformed_packets, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_sleeping, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_quiet_polls, pair_setup, pair_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,19 +10,6 @@
 #include "transport/ofi/ofi_abi.h"
 #include "transport/ofi/ofi_state.h"
 
-static int setup(void **state)
-{
-	(void)state;
-	double_reset();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return double_live() ? -1 : 0;
-}
-
 /* A receiver that does not poll gets so many packets and no more; what it acknowledges then lets the sender go on. */
 static void test_credit(void **state)
 {
@@ -295,15 +282,15 @@ static void test_another_provider(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_credit, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_sends_without_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_close_sends_the_queue, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_registered_memory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_descriptor, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_broken_queue, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_receives_are_posted_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_providers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_another_provider, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_credit, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_sends_without_room, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_close_sends_the_queue, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_registered_memory, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_no_descriptor, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_broken_queue, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_receives_are_posted_again, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_providers, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_another_provider, pair_setup, pair_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
