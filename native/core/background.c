@@ -98,10 +98,12 @@ int background_open(struct ibvx *ep)
 
 	if (!settings_int(ep->settings, SETTING_PROGRESS_THREAD))
 		return 0;
+	core_lock(ep); /* the monitor runs already and looks at it */
 	ep->background_running = true;
 	rc = thread_start(&ep->background_thread, background_main, ep);
 	if (rc)
 		ep->background_running = false;
+	core_unlock(ep);
 	return rc;
 }
 
