@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -137,23 +138,22 @@ int error_set(int code, const char *fmt, ...)
 	return code;
 }
 
+/* Not strerror(): the process (a JVM) may have set a locale, and texts should not mix. Locale "C" takes no memory. */
+const char *error_words(int number)
+{
+	return strerror_l(number, newlocale(LC_ALL_MASK, "C", NULL));
+}
+
 int error_sys(int code, const char *fmt, ...)
 {
-	char scratch[TEXT_BYTES], number[32];
+	char scratch[TEXT_BYTES];
 	int saved = errno;
-	const char *what;
 	va_list args;
 
 	va_start(args, fmt);
 	format(scratch, fmt, args);
 	va_end(args);
-	/* Not strerror: the process (a JVM) may have set a locale, and texts should not mix. */
-	what = strerrordesc_np(-code);
-	if (!what) {
-		snprintf(number, sizeof(number), "error %d", -code);
-		what = number;
-	}
-	append(scratch, what);
+	append(scratch, error_words(-code));
 	error_store(scratch, saved);
 	return code;
 }

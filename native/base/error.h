@@ -16,6 +16,9 @@ int error_set(int code, const char *fmt, ...) __attribute__((cold, format(printf
 /* Same, and appends ": " and the errno text of -code. */
 int error_sys(int code, const char *fmt, ...) __attribute__((cold, format(printf, 2, 3)));
 
+/* The C library's words for an errno, in English; good until the thread's next call. */
+const char *error_words(int number);
+
 /* Puts "phrase: " in front of the present text and returns code. */
 int error_prefix(int code, const char *fmt, ...) __attribute__((cold, format(printf, 2, 3)));
 

@@ -296,7 +296,7 @@ static int conf_read_bytes(int fd, const char *path, off_t size, char *bytes, si
 
 static int conf_read_file(struct conf *conf, const char *path)
 {
-	struct stat st;
+	struct statx st;
 	char *bytes = NULL;
 	size_t len = 0;
 	uint64_t salt;
@@ -311,21 +311,21 @@ static int conf_read_file(struct conf *conf, const char *path)
 						     : "conf file \"%s\" cannot be opened",
 				 path);
 	}
-	if (fstat(fd, &st) < 0) {
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) < 0) {
 		err = error_sys(-errno, "conf file \"%s\"", path);
 		goto close_file;
 	}
-	if (!S_ISREG(st.st_mode) || st.st_size > CONF_FILE_BYTES_MAX) {
-		err = error_set(-EINVAL, "conf \"%s\" is %s", path, S_ISREG(st.st_mode) ? "larger than 16 MB" : "not a regular file");
+	if (!S_ISREG(st.stx_mode) || st.stx_size > CONF_FILE_BYTES_MAX) {
+		err = error_set(-EINVAL, "conf \"%s\" is %s", path, S_ISREG(st.stx_mode) ? "larger than 16 MB" : "not a regular file");
 		goto close_file;
 	}
-	bytes = malloc((size_t)st.st_size + 1);
+	bytes = malloc((size_t)st.stx_size + 1);
 	if (!bytes) {
 		err = error_set(-ENOMEM, "conf file %s: no memory", path);
 		goto close_file;
 	}
-	err = conf_read_bytes(fd, path, st.st_size, bytes, &len);
-	salt = (uint64_t)st.st_ino ^ ((uint64_t)st.st_mtim.tv_sec << 20) ^ (uint64_t)st.st_mtim.tv_nsec;
+	err = conf_read_bytes(fd, path, st.stx_size, bytes, &len);
+	salt = (uint64_t)st.stx_ino ^ ((uint64_t)st.stx_mtime.tv_sec << 20) ^ (uint64_t)st.stx_mtime.tv_nsec;
 	if (!err)
 		err = conf_parse_file(conf, path, bytes, len, salt);
 close_file:

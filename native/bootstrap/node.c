@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/proof.h"
@@ -33,17 +34,18 @@ static int node_read_boot_id(char *out, size_t size)
 
 static int node_read_facts(struct node_facts *facts)
 {
-	struct stat pid, ipc, shm;
+	struct statx pid, ipc, shm;
 
 	memset(facts, 0, sizeof(*facts));
 	if (node_read_boot_id(facts->boot_id, sizeof(facts->boot_id)) < 0)
 		return -ENOENT;
-	if (stat("/proc/self/ns/pid", &pid) < 0 || stat("/proc/self/ns/ipc", &ipc) < 0)
+	if (statx(AT_FDCWD, "/proc/self/ns/pid", 0, STATX_BASIC_STATS, &pid) < 0 ||
+	    statx(AT_FDCWD, "/proc/self/ns/ipc", 0, STATX_BASIC_STATS, &ipc) < 0)
 		return -errno;
-	facts->pid_namespace = pid.st_ino;
-	facts->ipc_namespace = ipc.st_ino;
-	if (stat("/dev/shm", &shm) == 0)
-		facts->shm_device = shm.st_dev;
+	facts->pid_namespace = pid.stx_ino;
+	facts->ipc_namespace = ipc.stx_ino;
+	if (statx(AT_FDCWD, "/dev/shm", 0, STATX_BASIC_STATS, &shm) == 0)
+		facts->shm_device = makedev(shm.stx_dev_major, shm.stx_dev_minor);
 	return 0;
 }
 

@@ -39,8 +39,7 @@ static void schedule_fail_reported(struct schedule *s, const struct step *step)
 	char why[200];
 
 	code = code > ERRNO_MAX ? EPROTO : code;
-	snprintf(why, sizeof(why), "member %d reports that the operation failed there or before: %s", step->member,
-		 strerrordesc_np((int)code));
+	snprintf(why, sizeof(why), "member %d reports that the operation failed there or before: %s", step->member, error_words((int)code));
 	schedule_fail(s, -(int)code, why);
 }
 

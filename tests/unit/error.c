@@ -39,7 +39,7 @@ static void test_sys_appends_the_meaning(void **state)
 	assert_int_equal(error_sys(-ECONNREFUSED, "connecting to %s", "10.0.0.7:20003"), -ECONNREFUSED);
 	assert_string_equal(error_text(), "connecting to 10.0.0.7:20003: Connection refused");
 	assert_int_equal(error_sys(-99999, "x"), -99999);
-	assert_string_equal(error_text(), "x: error 99999");
+	assert_string_equal(error_text(), "x: Unknown error 99999");
 }
 
 static void test_prefixes_pile_up(void **state)

@@ -43,14 +43,14 @@ int segment_create(struct segment *s, const char *job_id)
 static int segment_check(int fd, uint64_t nonce, const char *path)
 {
 	uint64_t found = 0;
-	struct stat st;
+	struct statx st;
 	int seals;
 
-	if (fstat(fd, &st) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) < 0)
 		return error_sys(-errno, "cannot look at %s", path);
-	if (st.st_uid != geteuid() || !S_ISREG(st.st_mode) || (st.st_mode & 0777) != 0600)
-		return error_set(-EACCES, "%s is not this job's shared memory (user %u, mode %o)", path, (unsigned)st.st_uid,
-				 (unsigned)st.st_mode);
+	if (st.stx_uid != geteuid() || !S_ISREG(st.stx_mode) || (st.stx_mode & 0777) != 0600)
+		return error_set(-EACCES, "%s is not this job's shared memory (user %u, mode %o)", path, (unsigned)st.stx_uid,
+				 (unsigned)st.stx_mode);
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
 		return error_set(

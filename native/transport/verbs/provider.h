@@ -3,7 +3,7 @@
 #define IBVX_TRANSPORT_VERBS_PROVIDER_H
 /*
  * provider: every call of libibverbs and librdmacm that the transport makes, in one table, so that a test can
- * put doubles there.  Conventions are those of the libraries (errno, or an errno value).
+ * put doubles there and no library is needed to load ours.  Conventions are those of the libraries (errno, or an errno value).
  */
 #include <ifaddrs.h>
 #include <infiniband/verbs.h>
@@ -78,7 +78,10 @@ struct verbs_provider {
 	int (*ack_cm_event)(struct rdma_cm_event *event);
 };
 
-/* The libraries themselves. */
-extern const struct verbs_provider verbs_provider_real;
+/* The libraries themselves, which are opened at run time: the calls are there once available() or verbs_provider_open() has returned 0. */
+extern const struct verbs_provider *const verbs_provider_real;
+
+/* Opens libibverbs, and librdmacm (cm), for good.  0; -ENOENT: not installed, the text names the package; -EPROTO: too old.  Any thread. */
+int verbs_provider_open(bool cm);
 
 #endif

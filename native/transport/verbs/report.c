@@ -69,15 +69,15 @@ static void verbs_describe_choices(const struct settings *settings, const char *
 
 int verbs_describe(const struct settings *settings, char *out, size_t size)
 {
-	int cm = verbs_provider_real.available(true), rc;
+	int cm = verbs_provider_real->available(true), rc;
 	char no_cm[256];
 	size_t used;
 
 	snprintf(no_cm, sizeof(no_cm), "%s", error_text());
-	rc = cm == 0 || settings_int(settings, SETTING_VERBS_CONNECT) == 1 ? cm : verbs_provider_real.available(false);
+	rc = cm == 0 || settings_int(settings, SETTING_VERBS_CONNECT) == 1 ? cm : verbs_provider_real->available(false);
 	if (rc < 0)
 		return rc;
-	used = device_describe(&verbs_provider_real, out, size);
+	used = device_describe(verbs_provider_real, out, size);
 	if (used == 0)
 		return error_set(-ENODEV, "libibverbs finds no device: is its driver library (ibverbs-providers) installed?");
 	verbs_describe_choices(settings, cm < 0 ? no_cm : NULL, out + used, size - used);

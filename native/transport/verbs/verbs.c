@@ -183,7 +183,7 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 	v->env = *env;
 	v->timer_fd = v->work.fd = -1;
 	v->on_freed = rma_on_freed;
-	v->api = env->test ? env->test : &verbs_provider_real;
+	v->api = env->test ? env->test : verbs_provider_real;
 	get_min = settings_int(env->settings, SETTING_VERBS_GET_MIN);
 	v->get_min = get_min > 0 ? (size_t)get_min : 1;
 	v->ranges.count_max = (uint32_t)settings_int(env->settings, SETTING_VERBS_CACHE_ENTRIES);
