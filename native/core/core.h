@@ -150,6 +150,8 @@ struct ibvx {
 
 	struct transport *transports[8];
 	int transport_count;
+	struct transport *polled[8]; /* those that carry a pair (core_attached); nothing happens on the others */
+	int polled_count;
 	struct transport_wakeups wakeups;
 	struct peer *peers;
 	struct list busy;

@@ -322,6 +322,19 @@ int core_attach(struct ibvx *ep, const struct core_peer_info *peers)
 	return rc;
 }
 
+static void open_polled(struct ibvx *ep)
+{
+	ep->polled_count = 0;
+	for (int i = 0; i < ep->transport_count; i++) {
+		bool used = false;
+
+		for (int r = 0; r < ep->size && !used; r++)
+			used = ep->peers[r].transport == ep->transports[i];
+		if (used)
+			ep->polled[ep->polled_count++] = ep->transports[i];
+	}
+}
+
 int core_attached(struct ibvx *ep)
 {
 	int local = 0;
@@ -342,6 +355,7 @@ int core_attached(struct ibvx *ep)
 		eager_attach(p);
 		local += p->same_node;
 	}
+	open_polled(ep);
 	core_unlock(ep);
 	if (ep->monitor) {
 		int rc = monitor_start(ep->monitor);

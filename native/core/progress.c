@@ -11,8 +11,8 @@ int progress_poll(struct ibvx *ep, int budget)
 	int events = 0;
 
 	ep->polls++;
-	for (int i = 0; i < ep->transport_count; i++)
-		events += ep->transports[i]->ops->poll(ep->transports[i], budget);
+	for (int i = 0; i < ep->polled_count; i++)
+		events += ep->polled[i]->ops->poll(ep->polled[i], budget);
 	return events;
 }
 

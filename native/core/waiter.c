@@ -7,8 +7,8 @@
 
 bool core_ready(const struct ibvx *ep)
 {
-	for (int i = 0; i < ep->transport_count; i++) {
-		if (ep->transports[i]->ops->ready(ep->transports[i]))
+	for (int i = 0; i < ep->polled_count; i++) {
+		if (ep->polled[i]->ops->ready(ep->polled[i]))
 			return true;
 	}
 	return false;
@@ -23,8 +23,8 @@ uint32_t waiter_arm(struct ibvx *ep, enum transport_doorbell word)
 {
 	uint32_t value = atomic_fetch_or(waiter_doorbell(ep, word), 1u) | 1u;
 
-	for (int i = 0; i < ep->transport_count; i++)
-		ep->transports[i]->ops->arm(ep->transports[i]);
+	for (int i = 0; i < ep->polled_count; i++)
+		ep->polled[i]->ops->arm(ep->polled[i]);
 	atomic_thread_fence(memory_order_seq_cst);
 	return value;
 }
@@ -32,8 +32,8 @@ uint32_t waiter_arm(struct ibvx *ep, enum transport_doorbell word)
 void waiter_disarm(struct ibvx *ep, enum transport_doorbell word)
 {
 	atomic_fetch_and(waiter_doorbell(ep, word), ~1u);
-	for (int i = 0; i < ep->transport_count; i++)
-		ep->transports[i]->ops->disarm(ep->transports[i]);
+	for (int i = 0; i < ep->polled_count; i++)
+		ep->polled[i]->ops->disarm(ep->polled[i]);
 }
 
 void waiter_ring(struct ibvx *ep, enum transport_doorbell word)
