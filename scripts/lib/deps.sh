@@ -56,6 +56,10 @@ deps_missing() {
 		deps_has_library ucx || echo libucx-dev libucx0
 		deps_has_library libfabric || echo libfabric-dev libfabric1
 		deps_has_command nm || echo binutils
+		# For tests/packaging.
+		deps_has_command mvn || echo maven
+		[ -e /usr/share/maven-repo/org/apache/maven/plugins/maven-compiler-plugin ] || echo libmaven-compiler-plugin-java
+		[ -e /usr/share/maven-repo/org/apache/maven/plugins/maven-resources-plugin ] || echo libmaven-resources-plugin-java
 		deps_has_command clang-tidy || echo clang-tidy
 		deps_has_command clang-format || echo clang-format
 		deps_has_command autopep8 || echo python3-autopep8

@@ -15,7 +15,8 @@ import java.util.List;
 
 /**
  * Finds and loads libibvdev.so, once in a JVM. The candidates, in order: the file named by the system property
- * {@code ibvdev.library} (then no other), the directories of {@code java.library.path}, the copy in the jar.
+ * {@code ibvdev.library} (then no other), the directories of {@code java.library.path}, the copy in a jar of the class path, which is
+ * unpacked into a new folder of the directory that {@code ibvdev.tmpdir} names, by default {@code java.io.tmpdir}.
  * A library that cannot be loaded, or is of another version than the jar, is passed over; if none is left, one error
  * reports what was tried and why each failed.
  */
@@ -90,13 +91,17 @@ public final class NativeLibrary {
 				+ System.mapLibraryName("ibvdev");
 	}
 
+	private static String temporary() {
+		return System.getProperty("ibvdev.tmpdir", System.getProperty("java.io.tmpdir"));
+	}
+
 	/**
 	 * A new folder of this user alone. Files.createTempDirectory draws its name from SecureRandom, which loads Java's
 	 * security providers; here nobody need not guess the name, as what exists already is not used.
 	 */
 	private static Path privateFolder() throws IOException {
 		for (int tries = 0;; tries++) {
-			Path dir = Path.of(System.getProperty("java.io.tmpdir"), "ibvdev-" + Long.toString(System.nanoTime() + tries, 36));
+			Path dir = Path.of(temporary(), "ibvdev-" + Long.toString(System.nanoTime() + tries, 36));
 			try {
 				return Files.createDirectory(dir,
 						PosixFilePermissions.asFileAttribute(
@@ -108,12 +113,18 @@ public final class NativeLibrary {
 		}
 	}
 
+	/** The dynamic loader's text for a file system that is mounted noexec. */
+	private static String remedy(String failure) {
+		return failure.contains("failed to map segment") ? " (is " + temporary() + " mounted noexec? -Dibvdev.tmpdir= names another directory)" : "";
+	}
+
 	/** A file that is loaded can be deleted: the mapping stays. */
 	private static boolean triedJar(List<String> failures) {
 		String name = resource();
-		try (InputStream in = NativeLibrary.class.getResourceAsStream("/" + name)) {
+		try (InputStream in = NativeLibrary.class.getClassLoader().getResourceAsStream(name)) {
 			if (in == null) {
-				failures.add(name + ": the jar has no library for this system");
+				failures.add(name
+						+ ": the jar has no library for this system, and no other one on the class path (as Maven's artifact ibvdev with the classifier of the system)");
 				return false;
 			}
 			Path dir = privateFolder();
@@ -122,14 +133,15 @@ public final class NativeLibrary {
 				Files.copy(in, file);
 				boolean loads = tried(file.toString(), failures);
 				if (!loads)
-					failures.set(failures.size() - 1, "the jar's own copy, as " + failures.get(failures.size() - 1));
+					failures.set(
+							failures.size() - 1, "the jar's own copy, as " + failures.get(failures.size() - 1) + remedy(failures.get(failures.size() - 1)));
 				return loads;
 			} finally {
 				Files.deleteIfExists(file);
 				Files.deleteIfExists(dir);
 			}
 		} catch (IOException e) {
-			failures.add(name + " from the jar, by way of " + System.getProperty("java.io.tmpdir") + ": " + e);
+			failures.add(name + " from the jar, unpacked in " + temporary() + " (-Dibvdev.tmpdir= names another directory): " + e);
 			return false;
 		}
 	}

@@ -12,7 +12,7 @@ import java.util.TreeSet;
 public final class Settings {
 	private static final String PREFIX = "ibvdev.";
 	/** Properties that are not the library's. */
-	private static final Set<String> OTHERS = Set.of("ibvdev.library", "ibvdev.home", "ibvdev.build");
+	private static final Set<String> OTHERS = Set.of("ibvdev.library", "ibvdev.tmpdir", "ibvdev.home", "ibvdev.build");
 	/** The default error handler of MPI ends the job, so one lost rank fails the operations of all. */
 	private static final String DEFAULTS = "fault_scope=job";
 
