@@ -2,7 +2,7 @@
 """The commands of the guide "On a cluster" (java/docs/on-a-cluster.md), run as they stand there.
 
 A block ```sh TAG is run by the test of that tag, from a folder that has the guide's programs, with the prefix of an
-installation in place of /opt/ibvdev.
+installation in place of /opt/ibvdev.  A block ```sh run is run by tests/java/docs/guide.py.
 """
 import os
 import re
@@ -90,7 +90,7 @@ class Guide(support.ClusterTest):
                          [(str(r), str(r // 2 + 1)) for r in range(NP)], out)
 
     def test_every_block_is_run_or_declared_not_to_be(self):
-        known = {"setup", "slurm", "sbatch", "mpirun", "mpiexec", "ssh", "pbs", "lsf", "compile", "info"}
+        known = {"run", "setup", "slurm", "sbatch", "mpirun", "mpiexec", "ssh", "pbs", "lsf", "compile", "info"}
         self.assertEqual({tag for language, tag in self.blocks if language == "sh"}, known)
         untagged = re.findall(r"^ *```(sh|bash)$", support.read(GUIDE), re.M)
         self.assertEqual(untagged, [], "a block to be copied has no tag")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The man pages agree with the code: every setting with its default and choices, every option of the
-scripts' --help, every function of ibvx.h and ibvx_coll.h.
+"""The man pages and the guide java/docs/tuning.md agree with the code: every setting with its default, every counter,
+every option of the scripts' --help, every function of ibvx.h and ibvx_coll.h.
 
 usage: man.py ROOT
 """
@@ -24,11 +24,11 @@ def plain(roff):
 
 
 def settings(source):
-    """(name, default) of every entry of the table."""
+    """(name, default, help) of every entry of the table."""
     entry = re.compile(r'=\s*(?:INT|BYTES|BOOL|CHOICE|TEXT)\(((?:[^()"]|"[^"]*")*)\)', re.S)
     for match in entry.finditer(source):
         texts = re.findall(r'"([^"]*)"', match.group(1))
-        yield texts[0], texts[-2]
+        yield texts[0], texts[-2], texts[-1]
 
 
 def check_settings(root):
@@ -38,13 +38,44 @@ def check_settings(root):
     declared = len(re.findall(r"^\tSETTING_(?!COUNT\b)\w+,", read(root, "native/base/settings.h"), re.M))
     if len(table) != declared:
         found.append("settings.c: %d entries read, settings.h names %d" % (len(table), declared))
-    for name, default in table:
+    for name, default, _ in table:
         if not re.search(r"^\.B %s \(%s[;)]" % (name, re.escape(default or "empty")), page, re.M):
             found.append('ibvdev.conf.5: no entry "%s (%s"' % (name, default or "empty"))
     for name in re.findall(r"^\.B (\w+) \(", page, re.M):
-        if name not in dict(table):
+        if name not in [entry[0] for entry in table]:
             found.append("ibvdev.conf.5: %s is no setting" % name)
     return found
+
+
+def counters(root):
+    """The names that the library gives out; SIZE stands for the size classes of learned costs."""
+    names = set()
+    for folder, _, files in os.walk(os.path.join(root, "native")):
+        for path in (os.path.join(folder, name) for name in files if name.endswith((".c", ".h"))):
+            text = read(root, os.path.relpath(path, root))
+            names.update(re.findall(r'\b(?:add|counters_add)\(\w+, "(\w+)"', text))
+            for tail in re.findall(r'"(learned_)" size "(\w+)"', text):
+                names.add("SIZE".join(tail))
+    prefixed = re.findall(r'prefix "(_\w+)"', read(root, "native/transport/netlib/netlib_state.h"))
+    return names | {library + tail for library in ("ucx", "ofi") for tail in prefixed}
+
+
+def check_tables(root):
+    """The tables of the guide; a row that is missing is printed as it has to be."""
+    guide = read(root, "java/docs/tuning.md").splitlines()
+    rows = ["| `%s` | %s | %s |" % (name, default or "empty", text)
+            for name, default, text in settings(read(root, "native/base/settings.c"))]
+    begin = guide.index("| setting | default | meaning |") + 2
+    shown = guide[begin:guide.index("", begin)]
+    found = ["tuning.md: lacks the row %s" % row for row in rows if row not in shown]
+    found += ["tuning.md: no setting is like the row %s" % row for row in shown if row not in rows]
+    described = set()
+    for start in (i for i, line in enumerate(guide) if line.startswith("| counter |")):
+        for row in guide[start + 2:(guide + [""]).index("", start)]:
+            described.update(re.findall(r"`(\w+)`", row.split("|")[1]))
+    known = counters(root)
+    found += ["tuning.md: does not describe the counter %s" % name for name in sorted(known - described)]
+    return found + ["tuning.md: there is no counter %s" % name for name in sorted(described - known)]
 
 
 def check_functions(root):
@@ -73,7 +104,7 @@ def check_options(root, script):
 
 
 def main(root):
-    found = check_settings(root) + check_functions(root)
+    found = check_settings(root) + check_tables(root) + check_functions(root)
     for script in ("ibvrun", "ibvdev-info"):
         found += check_options(root, script)
     print("\n".join(found))

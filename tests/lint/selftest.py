@@ -7,6 +7,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import links  # noqa: E402
 import lint  # noqa: E402
 
 SPDX = "/* SPDX-License-Identifier: MIT */\n"
@@ -73,6 +74,22 @@ BREACHES = [
 ]
 
 
+LINKS_TO = {"java/docs/there.md": "# There\n\n## What `it` is, here\n\n## Twice\n\n## Twice\n"}
+LINKS = [
+    ("[x](java/docs/there.md)", None),
+    ("[x](java/docs/there.md#what-it-is-here) and [y](java/docs/there.md#twice-1)", None),
+    ("[x](https://other.example/nowhere.md#a) `[x](nowhere.md)`", None),
+    ("```\n[x](nowhere.md)\n```", None),
+    ("![x](nowhere.svg)", "no nowhere.svg"),
+    ("[a](java) [x](java/docs/nowhere.md)", "no java/docs/nowhere.md"),
+    ("[x](java/docs/there.md#nowhere)", "no heading"),
+    ("[x](#nowhere)", "no heading"),
+    ("[x](../nowhere.md)", "leads out"),
+    ("[x](/nowhere.md)", "begins with /"),
+    ("[x]: nowhere.md", "no nowhere.md"),
+]
+
+
 def plant(root, path, text):
     full = os.path.join(root, path)
     os.makedirs(os.path.dirname(full), exist_ok=True)
@@ -87,8 +104,21 @@ def run(check, extra):
         return getattr(lint, check)(root)
 
 
-def main():
+def check_links():
     failed = 0
+    for text, want in LINKS:
+        with tempfile.TemporaryDirectory() as root:
+            for path, content in list(LINKS_TO.items()) + [("README.md", text + "\n")]:
+                plant(root, path, content)
+            found = links.check(root)
+        if len(found) != (want is not None) or found and want not in found[0][2]:
+            print('links: of %r expected "%s", found %s' % (text, want, found))
+            failed += 1
+    return failed
+
+
+def main():
+    failed = check_links()
     for check in ("arrows", "files", "calls", "words", "prose", "layout"):
         found = run(check, [])
         if found:
