@@ -152,6 +152,7 @@ struct ibvx {
 	int transport_count;
 	struct transport *polled[8]; /* those that carry a pair (core_attached); nothing happens on the others */
 	int polled_count;
+	const struct transport_ops *left_out; /* transport_ops.last_resort: not opened, or NULL */
 	struct transport_wakeups wakeups;
 	struct peer *peers;
 	struct list busy;
@@ -249,6 +250,12 @@ struct core_peer_info {
 	const void *address; /* as core_address wrote it on that rank */
 	size_t address_bytes;
 };
+
+/* Some ranks, but not all, left their last transport out (transport_ops.last_resort), as their addresses report: each rank calls
+ * core_open_rest(), and addresses are exchanged once more. The same answer on all ranks. */
+bool core_incomplete(const struct ibvx *ep, const struct core_peer_info *peers);
+/* The transport that was left out, if any: 0 or -errno. */
+int core_open_rest(struct ibvx *ep, const struct core_config *cfg);
 
 /* Everybody's addresses are known: peers[size]. */
 int core_attach(struct ibvx *ep, const struct core_peer_info *peers);

@@ -123,22 +123,34 @@ static int life_watch_tree(struct ibvx *ep, struct life *life)
 	return rc;
 }
 
-/* Everybody's addresses, packed in rank order. */
-static int life_exchange(struct ibvx *ep, struct life *life)
+/* Everybody's addresses: infos[size] point into all, where they are packed in rank order. */
+static int life_gather(struct ibvx *ep, struct life *life, unsigned char *all, uint32_t *lengths, struct core_peer_info *infos)
 {
-	size_t room = (size_t)ep->size * LIFE_ADDRESS_MAX;
-	unsigned char mine[LIFE_ADDRESS_MAX], *all = malloc(room);
-	uint32_t *lengths = calloc((size_t)ep->size, sizeof(*lengths));
-	struct core_peer_info *infos = calloc((size_t)ep->size, sizeof(*infos));
-	int rc =
-		all && lengths && infos ? core_address(ep, mine, sizeof(mine)) : error_set(-ENOMEM, "no memory for %d addresses", ep->size);
+	unsigned char mine[LIFE_ADDRESS_MAX];
+	int rc = core_address(ep, mine, sizeof(mine));
 	size_t at = 0;
 
 	if (rc >= 0)
-		rc = bootstrap_allgather(life->bootstrap, mine, (size_t)rc, all, room, lengths);
+		rc = bootstrap_allgather(life->bootstrap, mine, (size_t)rc, all, (size_t)ep->size * LIFE_ADDRESS_MAX, lengths);
 	for (int r = 0; rc == 0 && r < ep->size; r++) {
 		infos[r] = (struct core_peer_info){bootstrap_peer_local(life->bootstrap, r), all + at, lengths[r]};
 		at += lengths[r];
+	}
+	return rc;
+}
+
+static int life_exchange(struct ibvx *ep, struct life *life, const struct core_config *cc)
+{
+	unsigned char *all = malloc((size_t)ep->size * LIFE_ADDRESS_MAX);
+	uint32_t *lengths = calloc((size_t)ep->size, sizeof(*lengths));
+	struct core_peer_info *infos = calloc((size_t)ep->size, sizeof(*infos));
+	int rc = all && lengths && infos ? life_gather(ep, life, all, lengths, infos)
+					 : error_set(-ENOMEM, "no memory for %d addresses", ep->size);
+
+	if (rc == 0 && core_incomplete(ep, infos)) {
+		rc = core_open_rest(ep, cc);
+		if (rc == 0)
+			rc = life_gather(ep, life, all, lengths, infos);
 	}
 	if (rc == 0)
 		rc = core_attach(ep, infos);
@@ -192,7 +204,7 @@ static int life_connect(struct ibvx **out, struct life *life, int rank, const ch
 
 	if (rc < 0)
 		return rc;
-	rc = life_exchange(ep, life);
+	rc = life_exchange(ep, life, &cc);
 	if (rc == 0)
 		rc = life_agree(ep, life);
 	if (rc == 0)

@@ -31,7 +31,7 @@ struct open_address {
 	uint32_t byte_order; /* 0x01020304 as this host writes it */
 	uint64_t credit_window;
 	uint32_t transport_count;
-	uint32_t pad;
+	uint32_t left_out;                             /* 1: this rank left its last transport out, a universal one is open */
 	uint64_t processors[OPEN_PROCESSORS_MAX / 64]; /* those that this rank may run on */
 };
 
@@ -102,9 +102,9 @@ int core_check_transports(const struct settings *s)
 	return 0;
 }
 
-static int open_transports(struct ibvx *ep, const struct core_config *cfg)
+static int open_transport(struct ibvx *ep, const struct core_config *cfg, const struct transport_ops *ops)
 {
-	struct transport_env env = {
+	const struct transport_env env = {
 		.rank = ep->rank,
 		.size = ep->size,
 		.job_id = ep->job_id,
@@ -115,7 +115,32 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		.wakeups = &ep->wakeups,
 		.test = cfg->test,
 	};
+	struct transport *t = NULL;
+	int rc;
 
+	if (ep->transport_count == (int)(sizeof(ep->transports) / sizeof(ep->transports[0])))
+		return error_set(-EINVAL, "more than %d transports", ep->transport_count);
+	rc = ops->open(&t, &env);
+	if (rc < 0)
+		return error_prefix(rc, "transport %s", ops->name);
+	ep->transports[ep->transport_count++] = t;
+	return 0;
+}
+
+static bool open_has_universal(struct ibvx *ep)
+{
+	unsigned char blob[OPEN_ADDRESS_MAX];
+	bool found = false;
+
+	core_lock(ep);
+	for (int i = 0; i < ep->transport_count && !found; i++)
+		found = ep->transports[i]->ops->universal && ep->transports[i]->ops->address(ep->transports[i], blob, sizeof(blob)) > 0;
+	core_unlock(ep);
+	return found;
+}
+
+static int open_transports(struct ibvx *ep, const struct core_config *cfg)
+{
 	int rc = cfg->test ? 0 : core_check_transports(ep->settings);
 	const char *at = settings_text(ep->settings, SETTING_TRANSPORTS);
 
@@ -123,18 +148,18 @@ static int open_transports(struct ibvx *ep, const struct core_config *cfg)
 		return rc;
 	for (int i = 0;; i++) { /* a test's transports are all opened, as they come */
 		const struct transport_ops *ops = cfg->test ? cfg->transports[i] : open_next(&at, cfg->transports);
-		struct transport *t = NULL;
+		const char *rest = at;
 
 		if (!ops)
 			break;
 		if (open_left_out(ep, cfg, ops))
 			continue;
-		if (ep->transport_count == (int)(sizeof(ep->transports) / sizeof(ep->transports[0])))
-			return error_set(-EINVAL, "more than %d transports", ep->transport_count);
-		rc = ops->open(&t, &env);
+		if (ops->last_resort && !(cfg->test ? cfg->transports[i + 1] : open_next(&rest, cfg->transports)) && open_has_universal(ep))
+			ep->left_out = ops;
+		else
+			rc = open_transport(ep, cfg, ops);
 		if (rc < 0)
-			return error_prefix(rc, "transport %s", ops->name);
-		ep->transports[ep->transport_count++] = t;
+			return rc;
 	}
 	return ep->transport_count ? 0
 				   : error_set(-EINVAL, "the setting transports=\"%s\" names no transport",
@@ -192,7 +217,8 @@ int core_address(struct ibvx *ep, void *out, size_t size)
 	struct open_address head = {.wire_version = WIRE_VERSION,
 				    .byte_order = 0x01020304,
 				    .credit_window = ep->credit_window,
-				    .transport_count = (uint32_t)ep->transport_count};
+				    .transport_count = (uint32_t)ep->transport_count,
+				    .left_out = ep->left_out != NULL};
 	unsigned char blob[OPEN_ADDRESS_MAX];
 	size_t at = sizeof(head);
 	cpu_set_t may;
@@ -224,6 +250,28 @@ int core_address(struct ibvx *ep, void *out, size_t size)
 		at += sizeof(b) + (size_t)n;
 	}
 	return (int)at;
+}
+
+bool core_incomplete(const struct ibvx *ep, const struct core_peer_info *peers)
+{
+	int without = 0;
+
+	for (int r = 0; r < ep->size; r++) {
+		struct open_address a = {.left_out = 0};
+
+		if (peers[r].address_bytes >= sizeof(a))
+			memcpy(&a, peers[r].address, sizeof(a));
+		without += a.left_out != 0;
+	}
+	return without > 0 && without < ep->size;
+}
+
+int core_open_rest(struct ibvx *ep, const struct core_config *cfg)
+{
+	const struct transport_ops *ops = ep->left_out;
+
+	ep->left_out = NULL;
+	return ops ? open_transport(ep, cfg, ops) : 0;
 }
 
 /* The blob of the named transport in a peer's address; false: it has none. */

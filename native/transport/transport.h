@@ -163,6 +163,10 @@ struct transport_ops {
 	size_t piece_min;
 	/* Opening it takes long: left out where all ranks are on one node and a transport before it covers that. */
 	bool costly;
+	/* Any two ranks that have opened it, so that it has an address, reach each other. */
+	bool universal;
+	/* The last of the setting's transports and as costly as this one: not opened where every rank has opened a universal one. */
+	bool last_resort;
 
 	/* What it can do here and why not, as lines of text ("  cma: yes ..."), at most
 	 * size bytes; returns 0 if usable on this machine, else -errno. No lock, no side effect. */

@@ -19,6 +19,8 @@
 
 static bool reached[KINDS][RANKS][RANKS]; /* by transport, from, to */
 static int used[KINDS][RANKS][RANKS];
+static bool broken[KINDS][RANKS]; /* it opens, but has no address */
+static int opened[KINDS];
 
 struct stub {
 	struct transport base;
@@ -37,6 +39,7 @@ static int stub_open(struct transport **out, const struct transport_env *env, co
 	assert_non_null(s);
 	s->base.ops = ops;
 	s->rank = env->rank;
+	opened[ops->name[0] - 'a']++;
 	*out = &s->base;
 	return 0;
 }
@@ -56,6 +59,13 @@ static int open_b(struct transport **out, const struct transport_env *env)
 static int open_c(struct transport **out, const struct transport_env *env)
 {
 	return stub_open(out, env, &stubs[2]);
+}
+
+static int stub_address(struct transport *t, void *out, size_t size)
+{
+	(void)out;
+	(void)size;
+	return !broken[stub_kind(t)][((const struct stub *)t)->rank];
 }
 
 static bool stub_reaches(const struct transport *t, int peer)
@@ -81,11 +91,14 @@ static int setup(void **state)
 	(void)state;
 	memset(reached, 0, sizeof(reached));
 	memset(used, 0, sizeof(used));
+	memset(broken, 0, sizeof(broken));
+	memset(opened, 0, sizeof(opened));
 	for (int k = 0; k < KINDS; k++) {
 		stubs[k] = transport_self_ops; /* what the test does not reach */
 		stubs[k].name = names[k];
 		stubs[k].open = opens[k];
 		stubs[k].close = stub_close;
+		stubs[k].address = stub_address;
 		stubs[k].reaches = stub_reaches;
 		stubs[k].use = stub_use;
 	}
@@ -99,10 +112,20 @@ struct job {
 	struct ibvx *ep[RANKS];
 };
 
+static void job_gather(struct job *j, struct core_peer_info *info, char blobs[RANKS][1024])
+{
+	for (int r = 0; r < RANKS; r++) {
+		info[r] = (struct core_peer_info){.address = blobs[r]};
+		info[r].address_bytes = (size_t)core_address(j->ep[r], blobs[r], 1024);
+	}
+}
+
 /* order: for each rank, the names of its transports, best first. Returns what core_attached() of the last rank does. */
 static int job_open(struct job *j, const char *const order[RANKS], bool exchange)
 {
 	struct core_peer_info info[RANKS];
+	const struct transport_ops *ops[RANKS][KINDS + 1] = {{NULL}};
+	struct core_config cfg[RANKS];
 	char blobs[RANKS][1024], reach[RANKS][64];
 	int bytes[RANKS], rc = 0;
 
@@ -111,19 +134,24 @@ static int job_open(struct job *j, const char *const order[RANKS], bool exchange
 	assert_non_null(j->settings);
 	assert_int_equal(settings_set_pair(j->settings, SETTINGS_CALLER, "progress_thread=0", "test"), 0);
 	for (int r = 0; r < RANKS; r++) {
-		const struct transport_ops *ops[KINDS + 1] = {NULL};
-		struct core_config cfg = {.rank = r,
-					  .size = RANKS,
-					  .job_id = "00112233445566778899aabbccddeeff",
-					  .settings = j->settings,
-					  .transports = ops,
-					  .test = j};
-
+		cfg[r] = (struct core_config){.rank = r,
+					      .size = RANKS,
+					      .job_id = "00112233445566778899aabbccddeeff",
+					      .settings = j->settings,
+					      .transports = ops[r],
+					      .test = j};
 		for (int i = 0; order[r][i]; i++)
-			ops[i] = &stubs[order[r][i] - 'a'];
-		assert_int_equal(core_open(&j->ep[r], &cfg), 0);
-		info[r] = (struct core_peer_info){.address = blobs[r]};
-		info[r].address_bytes = (size_t)core_address(j->ep[r], blobs[r], sizeof(blobs[r]));
+			ops[r][i] = &stubs[order[r][i] - 'a'];
+		assert_int_equal(core_open(&j->ep[r], &cfg[r]), 0);
+	}
+	job_gather(j, info, blobs);
+	if (core_incomplete(j->ep[0], info)) {
+		for (int r = 0; r < RANKS; r++) {
+			assert_true(core_incomplete(j->ep[r], info));
+			assert_int_equal(core_open_rest(j->ep[r], &cfg[r]), 0);
+		}
+		job_gather(j, info, blobs);
+		assert_false(core_incomplete(j->ep[0], info));
 	}
 	for (int r = 0; r < RANKS; r++) {
 		assert_int_equal(core_attach(j->ep[r], info), 0);
@@ -245,6 +273,67 @@ static void test_own_view_alone(void **state)
 	job_close(&j);
 }
 
+/* b is universal, c the last resort. */
+static void last_resort_setup(void)
+{
+	stubs[1].universal = true;
+	stubs[2].last_resort = true;
+	for (int a = 0; a < RANKS; a++) {
+		for (int b = 0; b < a; b++) {
+			join(1, a, b);
+			join(2, a, b);
+		}
+	}
+}
+
+static void test_last_resort_left_out(void **state)
+{
+	static const char *const order[RANKS] = {"abc", "abc", "abc", "abc", "abc"};
+	struct job j;
+
+	(void)state;
+	last_resort_setup();
+	assert_int_equal(job_open(&j, order, true), 0);
+	assert_int_equal(opened[1], RANKS);
+	assert_int_equal(opened[2], 0);
+	assert_string_equal(chosen(&j, 0, 4), "b");
+	job_close(&j);
+}
+
+/* One rank cannot do without it: all have it in the end, and use it where they must. */
+static void test_last_resort_needed(void **state)
+{
+	static const char *const order[RANKS] = {"abc", "abc", "abc", "abc", "abc"};
+	struct job j;
+
+	(void)state;
+	last_resort_setup();
+	broken[1][3] = true;
+	for (int r = 0; r < RANKS; r++)
+		reached[1][3][r] = reached[1][r][3] = false;
+	assert_int_equal(job_open(&j, order, true), 0);
+	assert_int_equal(opened[2], RANKS);
+	assert_string_equal(chosen(&j, 0, 4), "b");
+	assert_string_equal(chosen(&j, 0, 3), "c");
+	assert_string_equal(chosen(&j, 3, 4), "c");
+	job_close(&j);
+}
+
+/* The order of one rank has it first, which counts for the pairs whose lower rank it is. */
+static void test_last_resort_preferred(void **state)
+{
+	static const char *const order[RANKS] = {"abc", "acb", "abc", "abc", "abc"};
+	struct job j;
+
+	(void)state;
+	last_resort_setup();
+	assert_int_equal(job_open(&j, order, true), 0);
+	assert_int_equal(opened[2], RANKS);
+	assert_string_equal(chosen(&j, 1, 2), "c");
+	assert_string_equal(chosen(&j, 0, 1), "b");
+	job_close(&j);
+}
+
 static void test_malformed(void **state)
 {
 	static const char *const order[RANKS] = {"abc", "abc", "abc", "abc", "abc"};
@@ -267,11 +356,10 @@ static void test_malformed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_first_that_works_both_ways, setup),
-		cmocka_unit_test_setup(test_another_order, setup),
-		cmocka_unit_test_setup(test_nothing_in_both_directions, setup),
-		cmocka_unit_test_setup(test_own_view_alone, setup),
-		cmocka_unit_test_setup(test_malformed, setup),
+		cmocka_unit_test_setup(test_first_that_works_both_ways, setup), cmocka_unit_test_setup(test_another_order, setup),
+		cmocka_unit_test_setup(test_nothing_in_both_directions, setup), cmocka_unit_test_setup(test_own_view_alone, setup),
+		cmocka_unit_test_setup(test_last_resort_left_out, setup),       cmocka_unit_test_setup(test_last_resort_needed, setup),
+		cmocka_unit_test_setup(test_last_resort_preferred, setup),      cmocka_unit_test_setup(test_malformed, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

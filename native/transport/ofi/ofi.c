@@ -234,6 +234,7 @@ static int ofi_open(struct transport **out, const struct transport_env *env)
 const struct transport_ops transport_ofi_ops = {
 	NETLIB_TRANSPORT_OPS,
 	.name = "ofi",
+	.last_resort = true,          /* Debian's library takes 0.35 s to load and to look for its providers, whatever it is asked for */
 	.piece_min = OFI_PAYLOAD_RXM, /* a packet is two system calls or more */
 	.describe = ofi_library_describe,
 	.open = ofi_open,

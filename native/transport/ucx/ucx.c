@@ -180,6 +180,7 @@ static int ucx_open(struct transport **out, const struct transport_env *env)
 const struct transport_ops transport_ucx_ops = {
 	NETLIB_TRANSPORT_OPS,
 	.name = "ucx",
+	.universal = true,
 	.piece_min = UCX_PAYLOAD_MAX, /* a packet is two system calls */
 	.describe = ucx_library_describe,
 	.open = ucx_open,
