@@ -6,14 +6,18 @@
  *   memcpy     one copy within one process
  *   ring       two copies through a shared ring: no matching, no queues, no locks
  *   cma        the receiver reads the sender's memory by process_vm_readv
+ *   socket     TCP over loopback, both ranks polling: for the transports over TCP
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -48,6 +52,7 @@ struct pair {
 	uint64_t freed;            /* what the sender last saw */
 	uint64_t throws;           /* of the cache line */
 	pid_t *pids;               /* shared: of the ranks */
+	int fd;                    /* socket: to the other rank */
 };
 
 static void await(_Atomic uint64_t *word, uint64_t value)
@@ -177,6 +182,74 @@ static int line_pingpong(struct layer *layer, const struct stage_command *comman
 	return 0;
 }
 
+static int socket_transfer(struct pair *pair, char *memory, size_t bytes, bool sends)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = sends ? send(pair->fd, memory + done, bytes - done, MSG_DONTWAIT | MSG_NOSIGNAL)
+				  : recv(pair->fd, memory + done, bytes - done, MSG_DONTWAIT);
+
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+			fprintf(stderr, "bench_floor: %s: %s\n", sends ? "send" : "recv", n ? strerror(errno) : "the other rank has ended");
+			return 1;
+		}
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int socket_pingpong(struct layer *layer, const struct stage_command *command)
+{
+	struct pair *pair = (struct pair *)layer;
+	int rc = 0;
+
+	for (int64_t i = 0; i < command->iterations && !rc; i++) {
+		if (layer->rank == 0)
+			rc = socket_transfer(pair, layer->out, command->bytes, true);
+		if (!rc)
+			rc = socket_transfer(pair, layer->in, command->bytes, false);
+		if (layer->rank == 1 && !rc)
+			rc = socket_transfer(pair, layer->out, command->bytes, true);
+	}
+	return rc;
+}
+
+static int socket_stream(struct layer *layer, const struct stage_command *command)
+{
+	struct pair *pair = (struct pair *)layer;
+	bool sends = layer->rank == 0;
+	char answer = 0;
+	int rc = 0;
+
+	for (int64_t i = 0; i < command->iterations && !rc; i++) {
+		for (int k = 0; k < command->param && !rc; k++)
+			rc = socket_transfer(pair, harness_slot(sends ? layer->out : layer->in, command, k), command->bytes, sends);
+		if (!rc)
+			rc = socket_transfer(pair, &answer, 1, !sends);
+	}
+	return rc;
+}
+
+/* The two ends of one connection. */
+static int socket_connect(int fd[2])
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	socklen_t length = sizeof(address);
+	bool ok = listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 1) == 0 &&
+		  getsockname(listener, (struct sockaddr *)&address, &length) == 0;
+
+	fd[0] = ok ? socket(AF_INET, SOCK_STREAM, 0) : -1;
+	ok = fd[0] >= 0 && connect(fd[0], (struct sockaddr *)&address, length) == 0;
+	fd[1] = ok ? accept(listener, NULL, NULL) : -1;
+	for (int i = 0; fd[1] >= 0 && i < 2; i++)
+		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (fd[1] < 0)
+		fprintf(stderr, "bench_floor: a TCP connection over loopback: %s\n", strerror(errno));
+	if (listener >= 0)
+		close(listener);
+	return fd[1] < 0;
+}
+
 static int broadcast(struct layer *layer, char *text, size_t bytes)
 {
 	if (layer->rank == 0)
@@ -188,12 +261,17 @@ static int broadcast(struct layer *layer, char *text, size_t bytes)
 
 static const struct floor {
 	const char *name;
-	layer_op *pingpong;
-} floors[] = {{"cacheline", line_pingpong}, {"memcpy", copy_pingpong}, {"ring", ring_pingpong}, {"cma", cma_pingpong}};
+	layer_op *pingpong, *stream;
+} floors[] = {{"cacheline", line_pingpong, NULL},
+	      {"memcpy", copy_pingpong, NULL},
+	      {"ring", ring_pingpong, NULL},
+	      {"cma", cma_pingpong, NULL},
+	      {"socket", socket_pingpong, socket_stream}};
 
 struct run {
 	const struct floor *floor;
 	void *memory;
+	int fd[2];
 	const struct options *options;
 };
 
@@ -207,9 +285,11 @@ static int run_rank(int rank, void *arg)
 			  .rank = rank,
 			  .size = 2,
 			  .ops[STAGE_LATENCY] = run->floor->pingpong,
+			  .ops[STAGE_BANDWIDTH] = run->floor->stream,
 			  .broadcast = broadcast},
 		.pipes = run->memory,
 		.pids = (pid_t *)((struct pipe_memory *)run->memory + 2),
+		.fd = run->fd[rank],
 	};
 
 	stage_pin(rank);
@@ -223,14 +303,21 @@ static int run_floor(const struct floor *floor, const struct options *options)
 {
 	size_t bytes = 2 * sizeof(struct pipe_memory) + 4096;
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct run run = {.floor = floor, .memory = memory, .options = options};
-	int rc;
+	struct run run = {.floor = floor, .memory = memory, .options = options, .fd = {-1, -1}};
+	int rc = 0;
 
 	if (memory == MAP_FAILED) {
 		fprintf(stderr, "bench_floor: no memory: %s\n", strerror(errno));
 		return 1;
 	}
-	rc = couple_run(run_rank, &run);
+	if (floor->stream)
+		rc = socket_connect(run.fd);
+	if (!rc)
+		rc = couple_run(run_rank, &run);
+	for (int i = 0; i < 2; i++) {
+		if (run.fd[i] >= 0)
+			close(run.fd[i]);
+	}
 	munmap(memory, bytes);
 	return rc;
 }
@@ -240,7 +327,7 @@ static int usage(FILE *to)
 	fprintf(to,
 		"usage: bench_floor [options]\n"
 		"%s"
-		"      --only NAME        cacheline, memcpy, ring or cma (default: all)\n",
+		"      --only NAME        cacheline, memcpy, ring, cma or socket (default: all)\n",
 		harness_usage);
 	return to == stderr ? 2 : 0;
 }

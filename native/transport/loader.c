@@ -133,8 +133,13 @@ int loader_open(const char *library, const struct loader_symbol *symbols, size_t
 	/* never closed: it has threads and exit handlers */
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
-	if (!handle)
-		return error_set(-ENOENT, "%.300s", dlerror());
+	if (!handle) {
+		const char *why = dlerror();
+		size_t len = strlen(library);
+
+		/* in whatever language: the linker names the file that it has not found, and that which is broken by its path */
+		return error_set(strncmp(why, library, len) == 0 && why[len] == ':' ? -ENOENT : -ENOEXEC, "%.300s", why);
+	}
 	for (size_t i = 0; i < count; i++) {
 		void *found = dlsym(handle, symbols[i].name);
 

@@ -43,7 +43,8 @@ struct loader_symbol {
 	const char *name;
 	void *to; /* a pointer to a function */
 };
-/* Opens the library for good and finds the functions.  0; -ENOENT: it is not installed; -EPROTO: it lacks a function, the text names it. */
+/* Opens the library for good and finds the functions.  0; -ENOENT: it is not installed; -ENOEXEC: it is, but cannot be loaded, or a
+ * library that it needs; -EPROTO: it lacks a function, the text names it. */
 int loader_open(const char *library, const struct loader_symbol *symbols, size_t count);
 
 #endif

@@ -108,6 +108,8 @@ static void talk_to_all(const char *slots, int size)
 	assert_int_equal(s->packets, 3 * (size - 1));
 	OPS.counters(s->t, -1, count, NULL);
 	assert_int_equal(counted[0], size - 1);
+	print_message("%d ranks, %s: %llu queue pairs, %llu KB of buffers\n", size, slots, (unsigned long long)counted[0],
+		      (unsigned long long)counted[1] >> 10);
 	assert_true(counted[1] <= 64u << 20);
 	side_close(s);
 	adapter_locked = false;

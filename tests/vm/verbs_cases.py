@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the transport verbs has to stand on real kernel RDMA, as data: CASES by name.
+"""What the transport verbs, and ucx and ofi beside it, have to stand on real kernel RDMA, as data: CASES by name.
 
 A case is the options of the rig and a script for the guest.  Suite "vm" is the part that every run of the tests
 affords; "vm-verbs" runs when it is named: every combination of the options of the transport.
 """
 import itertools
+import shlex
 from collections import namedtuple
 
 Case = namedtuple("Case", "suite options script java status")
@@ -32,7 +33,7 @@ def jobs(lines, settings=FORCED):
 
 def environment(settings):
     """The same settings for programs that take none: IBVDEV_VERBS_SRQ=0."""
-    return "".join("export IBVDEV_%s=%s\n" % (name.upper(), value)
+    return "".join("export IBVDEV_%s=%s\n" % (name.upper(), shlex.quote(value))
                    for name, value in (pair.split("=") for pair in settings.split()))
 
 
@@ -161,6 +162,28 @@ for (device, options), (name, programs), (checked, option) in itertools.product(
          environment(FORCED) + "XXDEV_OPTIONS='-Xmx1g -Dxxdevtest.largest=2097152%s'\n" % option +
          "".join("xxdev 2 xxdevtest.%s\n" % program for program in programs), java=True)
 
+# --- the same over UCX and libfabric, over soft-RoCE ---
+
+FABRICS = {"ucx-tcp": "ucx ucx_tls=tcp", "ucx-rc": "ucx ucx_tls=rc_verbs,tcp",
+           "ofi-tcp": "ofi ofi_provider=tcp;ofi_rxm", "ofi-verbs": "ofi ofi_provider=verbs;ofi_rxm"}
+FABRIC_TRAFFIC = ["--ranks 2 --seeds 3", "--ranks 4 --seeds 2", "--ranks 4 --seeds 1 --seed 7 --threads", "--ranks 2 --big 2000000",
+                  "--ranks 3 --kill", "--ranks 2 --total 5000"]
+for fabric, settings in FABRICS.items():
+    forced = environment("transports=self," + settings)
+    case("fabric-" + fabric, ONLY["rxe"], forced + jobs(FABRIC_TRAFFIC, ""))
+    case("fabric-%s-total" % fabric, ONLY["rxe"], forced + jobs(TOTAL, ""))
+    case("fabric-%s-stale" % fabric, ONLY["rxe"], forced + jobs(STALE, ""))
+    for part, sections in PARTS.items():
+        case("fabric-%s-java-%s" % (fabric, part), ONLY["rxe"],
+             forced + "mpi 2 $MPI_TESTS mpitest.Everything limit=400 threads=2 %s\n" % sections, java=True)
+    for name, programs in XXDEV.items():
+        case("fabric-%s-xxdev-%s" % (fabric, name), ONLY["rxe"],
+             forced + "XXDEV_OPTIONS='-Xmx1g -Dxxdevtest.largest=2097152'\n" +
+             "".join("xxdev 2 xxdevtest.%s\n" % program for program in programs), java=True)
+    for kernel in ("CG", "EP", "FT", "IS", "MG"):
+        case("fabric-%s-npb-%s" % (fabric, kernel), ONLY["rxe"],
+             forced + "".join("mpi %d $NPB npb.Npb %s S\n" % (ranks, kernel) for ranks in (2, 4)), java=True)
+
 # --- two guests, two ranks each: shm inside, Verbs between ---
 
 TWO = ["--nodes", "2", "--both", "--smp", "2"]
@@ -178,6 +201,11 @@ LOSSY = {"rxe": ["%s --seeds 1 --seed 5 --messages 12 verbs_chunk=1k" % JOIN, "%
          "siw": ["%s --seeds 1 --seed 5 --messages 40" % JOIN, "%s --big 200000" % JOIN]}
 for device, options in ONLY.items():
     case("netem-" + device, TWO + options + NETEM, jobs(LOSSY[device], "transports=self,shm,verbs verbs_timeout_ms=1000"))
+
+for fabric, settings in FABRICS.items():
+    forced = environment("transports=self,shm," + settings)
+    case("fabric-%s-nodes" % fabric, TWO + ONLY["rxe"], forced + jobs(NODES, ""))
+    case("fabric-%s-netem" % fabric, TWO + ONLY["rxe"] + NETEM, forced + jobs(LOSSY["rxe"], ""))
 
 # A rank, a network and a guest that go: the ranks that are left get an error with the name and can finish.
 ENDS = "transports=self,shm,verbs fault_scope=job verbs_timeout_ms=2000 finish_timeout_ms=10000"

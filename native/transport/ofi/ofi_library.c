@@ -48,6 +48,8 @@ int ofi_library_open(struct ofi_library *l)
 
 	if (rc == -ENOENT)
 		return error_prefix(rc, "libfabric is not installed (Debian, Ubuntu: libfabric1; Fedora, RHEL, SUSE: libfabric)");
+	if (rc == -ENOEXEC)
+		return error_prefix(rc, "libfabric cannot be loaded, install it again");
 	if (rc < 0)
 		return error_prefix(rc, "libfabric is too old or incomplete");
 	version = l->version();

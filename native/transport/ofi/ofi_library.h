@@ -19,7 +19,8 @@ struct ofi_library_environment {
 /* size: the job's ranks. */
 void ofi_library_environment(struct ofi_library_environment *e, int size);
 
-/* Between loader_begin() and loader_end().  0; -ENOENT: not installed, the text names the package; -EPROTO: too old or incomplete. */
+/* Between loader_begin() and loader_end().  0; -ENOENT: not installed, the text names the package; -ENOEXEC: it cannot be
+ * loaded; -EPROTO: too old or incomplete. */
 int ofi_library_open(struct ofi_library *library);
 
 /* The best network for reliable datagrams: of the provider in the setting ofi_provider, or of the first one of our list that has any.

@@ -83,6 +83,8 @@ int ucx_library_open(struct ucx_library *l)
 
 	if (rc == -ENOENT)
 		return error_prefix(rc, "UCX is not installed (Debian, Ubuntu: libucx0; Fedora, RHEL, SUSE: ucx)");
+	if (rc == -ENOEXEC)
+		return error_prefix(rc, "UCX cannot be loaded, install it again");
 	if (rc < 0)
 		return error_prefix(rc, "UCX is too old or incomplete");
 	return ucx_library_check_version(l);

@@ -17,7 +17,8 @@ struct ucx_library_environment {
 };
 void ucx_library_environment(struct ucx_library_environment *e, const struct settings *settings);
 
-/* Between loader_begin() and loader_end().  0; -ENOENT: not installed, the text names the package; -EPROTO: too old or incomplete. */
+/* Between loader_begin() and loader_end().  0; -ENOENT: not installed, the text names the package; -ENOEXEC: it cannot be
+ * loaded; -EPROTO: too old or incomplete. */
 int ucx_library_open(struct ucx_library *library);
 
 /* transport_ops.describe */

@@ -35,7 +35,20 @@ final class Libraries extends Program {
 		equal(ignored, line("SigIgn"), "signals that are ignored");
 		equal(code, codeOfLibc(), "the code of the C library (mmap, munmap)");
 		faults();
+		threadDump();
 		System.out.println("the JVM is whole");
+	}
+
+	/** By SIGQUIT: the JVM writes it to the standard output, which is a file here, and ends it with the references of JNI. */
+	private static void threadDump() throws Exception {
+		Process kill = new ProcessBuilder("kill", "-QUIT", String.valueOf(ProcessHandle.current().pid())).inheritIO().start();
+		equal(0, kill.waitFor(), "kill");
+		String dump = "";
+		while (!dump.contains("Full thread dump") || !dump.contains("JNI global ref")) {
+			Thread.sleep(20);
+			dump = Files.readString(Path.of("/proc/self/fd/1"));
+		}
+		check(dump.contains("Libraries.threadDump"), "the dump shows this thread:\n" + dump);
 	}
 
 	private static String line(String name) throws IOException {
