@@ -59,6 +59,10 @@ int ibvx_continuation_test(struct ibvx *ep, struct ibvx_continuation *c);
 /* Nobody will wait: true if c is over, else c->release() will be called. */
 bool ibvx_continuation_abandon(struct ibvx *ep, struct ibvx_continuation *c);
 
+/* The processors that the ranks of our node may use, if this rank is one of them and there are more ranks than that; else 0.
+ * All ranks of a node get the same answer. */
+int ibvx_shared_processors(const struct ibvx *ep, int rank);
+
 const struct settings *ibvx_settings(const struct ibvx *ep);
 
 #endif

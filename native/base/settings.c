@@ -24,12 +24,13 @@ static const char *const scope_choices[] = {"peer", "job", NULL};
 static const char *const connect_choices[] = {"auto", "cm", "tcp", NULL};
 static const char *const rendezvous_choices[] = {"auto", "read", "write", NULL};
 static const char *const launcher_choices[] = {"auto", "conf", "pmix", "pmi", "slurm", "single", NULL};
-static const char *const bcast_choices[] = {"auto", "binomial", "scatter_allgather", "chain", NULL};
+static const char *const barrier_choices[] = {"auto", "dissemination", "linear", NULL};
+static const char *const bcast_choices[] = {"auto", "binomial", "scatter_allgather", "chain", "linear", NULL};
 static const char *const gather_choices[] = {"auto", "linear", "binomial", NULL};
 static const char *const allgather_choices[] = {"auto", "ring", "doubling", "bruck", NULL};
 static const char *const alltoall_choices[] = {"auto", "linear", "pairwise", "bruck", NULL};
-static const char *const reduce_choices[] = {"auto", "binomial", "rabenseifner", NULL};
-static const char *const allreduce_choices[] = {"auto", "doubling", "rabenseifner", "ring", NULL};
+static const char *const reduce_choices[] = {"auto", "binomial", "rabenseifner", "linear", NULL};
+static const char *const allreduce_choices[] = {"auto", "doubling", "rabenseifner", "ring", "linear", NULL};
 static const char *const reduce_scatter_choices[] = {"auto", "pairwise", "halving", NULL};
 static const char *const log_choices[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
 
@@ -114,7 +115,9 @@ static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_OFI_TIMEOUT_MS] =
 		INT("ofi_timeout_ms", "ms", 0, MS_MAX, false, "15000",
 		    "how long a peer may be silent, also a stopped one, until libfabric's connection to it is given up; 0: for ever"),
-	[SETTING_COLL_BCAST] = CHOICE("coll_bcast", bcast_choices, 3, "auto", "algorithm of bcast; auto: by size and number of ranks"),
+	[SETTING_COLL_BARRIER] =
+		CHOICE("coll_barrier", barrier_choices, 2, "auto", "algorithm of barrier; auto: by number of ranks and processors"),
+	[SETTING_COLL_BCAST] = CHOICE("coll_bcast", bcast_choices, 4, "auto", "algorithm of bcast; auto: by size and number of ranks"),
 	[SETTING_COLL_GATHER] = CHOICE("coll_gather", gather_choices, 2, "auto", "algorithm of gather; auto: by size and number of ranks"),
 	[SETTING_COLL_SCATTER] =
 		CHOICE("coll_scatter", gather_choices, 2, "auto", "algorithm of scatter; auto: by size and number of ranks"),
@@ -122,9 +125,9 @@ static const struct setting_info table[SETTING_COUNT] = {
 		CHOICE("coll_allgather", allgather_choices, 3, "auto", "algorithm of allgather; auto: by size and number of ranks"),
 	[SETTING_COLL_ALLTOALL] =
 		CHOICE("coll_alltoall", alltoall_choices, 3, "auto", "algorithm of alltoall; auto: by size and number of ranks"),
-	[SETTING_COLL_REDUCE] = CHOICE("coll_reduce", reduce_choices, 2, "auto", "algorithm of reduce; auto: by size and number of ranks"),
+	[SETTING_COLL_REDUCE] = CHOICE("coll_reduce", reduce_choices, 3, "auto", "algorithm of reduce; auto: by size and number of ranks"),
 	[SETTING_COLL_ALLREDUCE] =
-		CHOICE("coll_allreduce", allreduce_choices, 3, "auto", "algorithm of allreduce; auto: by size and number of ranks"),
+		CHOICE("coll_allreduce", allreduce_choices, 4, "auto", "algorithm of allreduce; auto: by size and number of ranks"),
 	[SETTING_COLL_REDUCE_SCATTER] = CHOICE("coll_reduce_scatter", reduce_scatter_choices, 2, "auto",
 					       "algorithm of reduce_scatter; auto: by size and number of ranks"),
 	[SETTING_LAUNCHER] = CHOICE("launcher", launcher_choices, 5, "auto",

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "coll/build.h"
 
-enum { ALLREDUCE_AUTO, ALLREDUCE_DOUBLING, ALLREDUCE_RABENSEIFNER, ALLREDUCE_RING };
+enum { ALLREDUCE_AUTO, ALLREDUCE_DOUBLING, ALLREDUCE_RABENSEIFNER, ALLREDUCE_RING, ALLREDUCE_LINEAR };
 
 /* Rabenseifner from here on. */
 #define ALLREDUCE_LONG_BYTES (16u << 10)
+
+/* The longest linear one. */
+#define ALLREDUCE_LINEAR_BYTES (8u << 10)
 
 /* The sum so far and room for what arrives; they change roles. */
 struct allreduce_buffers {
@@ -139,16 +142,36 @@ static void allreduce_ring(struct schedule *s, const struct ibvx_coll *a)
 	}
 }
 
+/* Member 0 reduces, in rank order, and answers. */
+static void allreduce_linear(struct schedule *s, const struct ibvx_coll *a)
+{
+	const void *sum = build_reduce_linear(s, a->source, a->count, 0);
+	size_t bytes = a->count * s->op.bytes;
+
+	schedule_await_all(s); /* the target may be the source */
+	if (s->comm->rank) {
+		schedule_recv(s, 0, a->target, bytes, NULL);
+		return;
+	}
+	for (int i = 1; i < s->comm->size; i++)
+		schedule_send(s, i, sum, bytes, NULL);
+	schedule_copy(s, sum, a->target, bytes);
+}
+
 void coll_build_allreduce(struct schedule *s, const struct ibvx_coll *a)
 {
 	int p = s->comm->size, choice = build_choice(s, SETTING_COLL_ALLREDUCE);
 
+	if (choice == ALLREDUCE_AUTO && build_prefers_linear(s, true) && a->count * s->op.bytes <= ALLREDUCE_LINEAR_BYTES)
+		choice = ALLREDUCE_LINEAR;
 	if (choice == ALLREDUCE_AUTO && p > 2 && a->count * s->op.bytes >= ALLREDUCE_LONG_BYTES)
 		choice = ALLREDUCE_RABENSEIFNER;
 	if (choice == ALLREDUCE_RABENSEIFNER && s->op.commutative && p > 1)
 		allreduce_rabenseifner(s, a);
 	else if (choice == ALLREDUCE_RING && s->op.commutative && p > 1)
 		allreduce_ring(s, a);
+	else if (choice == ALLREDUCE_LINEAR)
+		allreduce_linear(s, a);
 	else
 		allreduce_doubling(s, a);
 }

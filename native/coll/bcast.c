@@ -4,12 +4,12 @@
  */
 #include "coll/build.h"
 
-enum { BCAST_AUTO, BCAST_BINOMIAL, BCAST_SCATTER_ALLGATHER, BCAST_CHAIN };
+enum { BCAST_AUTO, BCAST_BINOMIAL, BCAST_SCATTER_ALLGATHER, BCAST_CHAIN, BCAST_LINEAR };
 
 /* Pieces of the chain. */
 #define BCAST_PIECE_BYTES (64u << 10)
-/* From here on the chain, if there are more than two members. */
-#define BCAST_CHAIN_BYTES (256u << 10)
+/* From here on the chain or linear, if there are more than two members. */
+#define BCAST_LONG_BYTES (256u << 10)
 
 /* The lowest set bit of v; of 0 the first power of two that is not below p. */
 static int64_t bcast_low(int v, int p)
@@ -36,6 +36,16 @@ static void bcast_binomial(struct schedule *s, const struct ibvx_coll *a)
 		if (v + mask < p)
 			schedule_send(s, build_around((int)(v + mask), a->root, p), a->in.base, a->in.bytes, a->in.layout);
 	}
+}
+
+static void bcast_linear(struct schedule *s, const struct ibvx_coll *a)
+{
+	int p = s->comm->size;
+
+	if (s->comm->rank != a->root)
+		schedule_recv(s, a->root, a->in.base, a->in.bytes, a->in.layout);
+	for (int v = 1; v < p && s->comm->rank == a->root; v++)
+		schedule_send(s, build_around(v, a->root, p), a->in.base, a->in.bytes, a->in.layout);
 }
 
 /* The message in contiguous memory, cut into p blocks. */
@@ -152,10 +162,14 @@ void coll_build_bcast(struct schedule *s, const struct ibvx_coll *a)
 {
 	int p = s->comm->size, choice = build_choice(s, SETTING_COLL_BCAST);
 
+	if (choice == BCAST_AUTO && (p == 2 || a->in.bytes < BCAST_LONG_BYTES))
+		choice = BCAST_BINOMIAL;
 	if (choice == BCAST_AUTO)
-		choice = p > 2 && a->in.bytes >= BCAST_CHAIN_BYTES ? BCAST_CHAIN : BCAST_BINOMIAL;
+		choice = build_prefers_linear(s, false) ? BCAST_LINEAR : BCAST_CHAIN;
 	if (choice == BCAST_BINOMIAL || p == 1 || a->in.bytes / BCAST_PIECE_BYTES >= BUILD_ROUNDS_MAX)
 		bcast_binomial(s, a);
+	else if (choice == BCAST_LINEAR)
+		bcast_linear(s, a);
 	else
 		bcast_cut(s, a, choice == BCAST_CHAIN);
 }

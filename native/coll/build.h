@@ -50,6 +50,19 @@ static inline int build_choice(const struct schedule *s, enum setting id)
 	return (int)settings_int(ibvx_settings(s->comm->engine->ep), id);
 }
 
+/* Is an algorithm cheaper in which one member exchanges messages with all others, in both directions if `answers`?
+ * Where ranks share processors a member that waits is switched for another one: rounds between pairs do that in each
+ * round, such an algorithm does it once.  The messages of that one member are handled one after the other, so it costs
+ * more where there are many processors. */
+static inline bool build_prefers_linear(const struct schedule *s, bool answers)
+{
+	int rounds = answers ? -1 : 0, processors = s->comm->shared_processors;
+
+	for (int64_t d = 1; d < s->comm->size; d *= 2)
+		rounds++;
+	return processors > 0 && s->comm->size > 2 && 2 * rounds > processors;
+}
+
 /* Contiguous memory as a part. */
 static inline struct ibvx_parts build_flat(void *base, size_t bytes)
 {
@@ -86,6 +99,10 @@ void build_halve(struct schedule *s, const struct build_fold *f, char *sum, char
 
 /* Reduces to a->target of member `root`, by a tree.  Others' target is not looked at. */
 void build_reduce_tree(struct schedule *s, const void *source, void *target, size_t count, int root);
+
+/* The same from every member to the root, which reduces in rank order.  The sum, in scratch memory; NULL at other members,
+ * and after an error. */
+const void *build_reduce_linear(struct schedule *s, const void *source, size_t count, int root);
 
 /* The largest power of two that is not above n. */
 static inline int build_power(int n)

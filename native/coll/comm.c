@@ -33,6 +33,18 @@ void comm_put(struct ibvx_comm *comm)
 		engine_free(engine);
 }
 
+static int comm_shared_processors(const struct ibvx_comm *comm)
+{
+	int processors = 0;
+
+	for (int i = 0; i < comm->size; i++) {
+		processors = ibvx_shared_processors(comm->engine->ep, comm_peer(comm, i));
+		if (!processors)
+			break;
+	}
+	return processors;
+}
+
 struct ibvx_comm *comm_new(struct engine *engine, int id, int rank, int size, int32_t *peers)
 {
 	struct ibvx_comm *comm = calloc(1, sizeof(*comm));
@@ -47,6 +59,7 @@ struct ibvx_comm *comm_new(struct engine *engine, int id, int rank, int size, in
 	comm->rank = rank;
 	comm->size = size;
 	comm->peers = peers;
+	comm->shared_processors = comm_shared_processors(comm);
 	atomic_init(&comm->references, 1);
 	pthread_mutex_lock(&engine->lock);
 	engine->communicators++;

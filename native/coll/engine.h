@@ -32,6 +32,7 @@ struct ibvx_comm {
 	struct engine *engine;
 	int id;
 	int rank, size;
+	int shared_processors;     /* of the node that all members are on, if it has more ranks than that; else 0; the same on each */
 	int32_t *peers;            /* rank in the endpoint of each member; NULL: the same */
 	_Atomic uint32_t sequence; /* of its operations: the tag */
 	_Atomic uint32_t references;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "coll/build.h"
 
-enum { REDUCE_AUTO, REDUCE_BINOMIAL, REDUCE_RABENSEIFNER };
+enum { REDUCE_AUTO, REDUCE_BINOMIAL, REDUCE_RABENSEIFNER, REDUCE_LINEAR };
 
 /* Rabenseifner from here on. */
 #define REDUCE_LONG_BYTES (32u << 10)
+
+/* The longest linear one. */
+#define REDUCE_LINEAR_BYTES (16u << 10)
 
 /* What a member has reduced so far, and where the next values go. */
 struct reduce_buffers {
@@ -67,6 +70,41 @@ void build_reduce_tree(struct schedule *s, const void *source, void *target, siz
 	}
 }
 
+const void *build_reduce_linear(struct schedule *s, const void *source, size_t count, int root)
+{
+	int p = s->comm->size, steps = s->count;
+	size_t bytes = count * s->op.bytes;
+	char *slots;
+
+	if (s->comm->rank != root) {
+		schedule_send(s, root, source, bytes, NULL);
+		return NULL;
+	}
+	slots = schedule_scratch(s, bytes <= SIZE_MAX / (size_t)p ? (size_t)p * bytes : SIZE_MAX);
+	if (!slots)
+		return NULL;
+	for (int i = 0; i < p; i++) {
+		if (i != root)
+			schedule_recv(s, i, slots + (size_t)i * bytes, bytes, NULL);
+	}
+	schedule_copy(s, source, slots + (size_t)root * bytes, bytes);
+	for (int i = 0; i < p; i++) {
+		if (i != root)
+			schedule_await(s, steps++);
+		if (i > 0)
+			schedule_reduce(s, slots + (size_t)(i - 1) * bytes, slots + (size_t)i * bytes, count);
+	}
+	return slots + (size_t)(p - 1) * bytes;
+}
+
+static void reduce_linear(struct schedule *s, const struct ibvx_coll *a)
+{
+	const void *sum = build_reduce_linear(s, a->source, a->count, a->root);
+
+	if (sum)
+		schedule_copy(s, sum, a->target, a->count * s->op.bytes);
+}
+
 /* What a member that leaves gives to the next one, and what that one does with it. `sum` has the values already. */
 static void reduce_fold(struct schedule *s, const struct build_fold *f, char *sum, char *spare, size_t count)
 {
@@ -109,10 +147,14 @@ void coll_build_reduce(struct schedule *s, const struct ibvx_coll *a)
 {
 	int p = s->comm->size, choice = build_choice(s, SETTING_COLL_REDUCE);
 
+	if (choice == REDUCE_AUTO && build_prefers_linear(s, false) && a->count * s->op.bytes <= REDUCE_LINEAR_BYTES)
+		choice = REDUCE_LINEAR;
 	if (choice == REDUCE_AUTO && p > 2 && a->count * s->op.bytes >= REDUCE_LONG_BYTES)
 		choice = REDUCE_RABENSEIFNER;
 	if (choice == REDUCE_RABENSEIFNER && s->op.commutative && p > 1)
 		reduce_rabenseifner(s, a);
+	else if (choice == REDUCE_LINEAR)
+		reduce_linear(s, a);
 	else
 		build_reduce_tree(s, a->source, a->target, a->count, a->root);
 }

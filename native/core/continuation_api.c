@@ -119,6 +119,11 @@ bool ibvx_continuation_abandon(struct ibvx *ep, struct ibvx_continuation *c)
 	return over;
 }
 
+int ibvx_shared_processors(const struct ibvx *ep, int rank)
+{
+	return ep->oversubscribed && ep->peers[rank].same_node ? ep->processor_count : 0;
+}
+
 const struct settings *ibvx_settings(const struct ibvx *ep)
 {
 	return ep->settings;

@@ -185,7 +185,8 @@ struct ibvx {
 	int64_t lease_offer_ns, lease_claim_ns; /* how long a lease is offered, and left to the receiver that claimed it */
 	bool oversubscribed;                    /* more ranks on this node than processors they may use */
 	uint64_t processors[16];                /* those that the ranks of this node may run on */
-	_Atomic uint32_t idle_tests;            /* no lock; a lost count does no harm */
+	int processor_count;
+	_Atomic uint32_t idle_tests; /* no lock; a lost count does no harm */
 	pthread_t background_thread;
 	bool background_running;
 	uint32_t background_count; /* operations that the progress thread continues (background.h) */

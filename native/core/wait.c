@@ -158,13 +158,12 @@ void wait_idle_test(struct ibvx *ep)
 
 void wait_open(struct ibvx *ep, int local_ranks)
 {
-	int cpus = 0;
 	int64_t spin = settings_int(ep->settings, SETTING_SPIN_US);
 	int64_t yield = settings_int(ep->settings, SETTING_YIELD_US);
 
 	for (size_t i = 0; i < sizeof(ep->processors) / sizeof(ep->processors[0]); i++)
-		cpus += __builtin_popcountll(ep->processors[i]);
-	ep->oversubscribed = cpus > 0 && local_ranks > cpus;
+		ep->processor_count += __builtin_popcountll(ep->processors[i]);
+	ep->oversubscribed = ep->processor_count > 0 && local_ranks > ep->processor_count;
 	ep->spin_ns = (spin >= 0 ? spin : ep->oversubscribed ? 0 : 10) * CLOCK_NS_PER_US;
 	ep->yield_ns = (yield >= 0 ? yield : ep->oversubscribed ? 100 : 190) * CLOCK_NS_PER_US;
 }

@@ -9,14 +9,14 @@
 #include "base/settings.h"
 #include "proto/rng.h"
 
-#define ALGORITHM_SETTINGS 8
+#define ALGORITHM_SETTINGS 9
 
 /* Fills settings[0..ALGORITHM_SETTINGS-1] and ends them with NULL; the texts are in `text`. */
 static inline void algorithms_choose(struct rng *rng, char text[ALGORITHM_SETTINGS][64], const char **settings)
 {
 	int n = 0;
 
-	for (int id = SETTING_COLL_BCAST; id <= SETTING_COLL_REDUCE_SCATTER; id++) {
+	for (int id = SETTING_COLL_BARRIER; id <= SETTING_COLL_REDUCE_SCATTER; id++) {
 		const struct setting_info *info = setting_info((enum setting)id);
 
 		snprintf(text[n], sizeof(text[n]), "%s=%s", info->name, info->choices[rng_below(rng, (uint64_t)info->max + 1)]);
