@@ -23,6 +23,8 @@ extern "C" {
 #define xxdev_ibvdev_CollNative_REDUCE 6L
 #undef xxdev_ibvdev_CollNative_ALLREDUCE
 #define xxdev_ibvdev_CollNative_ALLREDUCE 7L
+#undef xxdev_ibvdev_CollNative_REDUCE_SCATTER
+#define xxdev_ibvdev_CollNative_REDUCE_SCATTER 8L
 #undef xxdev_ibvdev_CollNative_SCAN
 #define xxdev_ibvdev_CollNative_SCAN 9L
 #undef xxdev_ibvdev_CollNative_SUM
@@ -35,6 +37,8 @@ extern "C" {
 #define xxdev_ibvdev_CollNative_BOOLEAN 7L
 #undef xxdev_ibvdev_CollNative_ENOSPC
 #define xxdev_ibvdev_CollNative_ENOSPC 28L
+#undef xxdev_ibvdev_CollNative_DESCRIPTION_BYTES
+#define xxdev_ibvdev_CollNative_DESCRIPTION_BYTES 128L
 /*
  * Class:     xxdev_ibvdev_CollNative
  * Method:    world
@@ -61,19 +65,27 @@ JNIEXPORT void JNICALL Java_xxdev_ibvdev_CollNative_free
 
 /*
  * Class:     xxdev_ibvdev_CollNative
- * Method:    transfer
- * Signature: (JJIILjava/lang/Object;JJJJ)I
+ * Method:    run
+ * Signature: (JJLjava/lang/Object;)I
  */
-JNIEXPORT jint JNICALL Java_xxdev_ibvdev_CollNative_transfer
-  (JNIEnv *, jclass, jlong, jlong, jint, jint, jobject, jlong, jlong, jlong, jlong);
+JNIEXPORT jint JNICALL Java_xxdev_ibvdev_CollNative_run
+  (JNIEnv *, jclass, jlong, jlong, jobject);
 
 /*
  * Class:     xxdev_ibvdev_CollNative
- * Method:    reduce
- * Signature: (JJIILjava/lang/Object;JJJII)I
+ * Method:    start
+ * Signature: (JJLjava/lang/Object;)J
  */
-JNIEXPORT jint JNICALL Java_xxdev_ibvdev_CollNative_reduce
-  (JNIEnv *, jclass, jlong, jlong, jint, jint, jobject, jlong, jlong, jlong, jint, jint);
+JNIEXPORT jlong JNICALL Java_xxdev_ibvdev_CollNative_start
+  (JNIEnv *, jclass, jlong, jlong, jobject);
+
+/*
+ * Class:     xxdev_ibvdev_CollNative
+ * Method:    complete
+ * Signature: (JJJZ)I
+ */
+JNIEXPORT jint JNICALL Java_xxdev_ibvdev_CollNative_complete
+  (JNIEnv *, jclass, jlong, jlong, jlong, jboolean);
 
 #ifdef __cplusplus
 }

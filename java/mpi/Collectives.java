@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 package mpi;
 
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import xxdev.ibvdev.Communicator;
 
 /**
- * The collective operations of a communicator, by the native library ({@link Engine}) or, of objects, by operations of the user's and of parts of different lengths, as messages in the communicator's
- * second context. Arguments other than buffers have been checked. Combining keeps
+ * The collective operations of a communicator, by the native library ({@link Engine}) or, of objects, by operations of the user's and blocking ones of parts of different lengths, as messages in the
+ * communicator's second context. Arguments other than buffers have been checked. Combining keeps
  * the order of ranks, and all get the result of one process.
  */
 final class Collectives {
@@ -17,15 +19,35 @@ final class Collectives {
 	private static final int ALLTOALL = 6;
 	private static final int REDUCE = 7;
 	private static final int SCAN = 8;
+	/** Is added to the tags of non-blocking operations that are done by messages. */
+	private static final int IN_BACKGROUND = 16;
 
+	/** How an operation is executed. */
+	private enum Mode {
+		BLOCKING,
+		/** It is only begun, by the library if that can do it. */
+		BEGIN,
+		/** By messages, beside blocking ones. */
+		BACKGROUND
+	}
+
+	private final Mode mode;
 	private final Intracomm comm;
 	/** Null: everything is done by messages. */
 	final Engine engine;
 	private final int context;
 	private final int rank;
 	private final int size;
+	/** In mode BEGIN: what was begun; null: the library cannot do it. */
+	private Operation begun;
+	private Background background;
 
 	Collectives(Intracomm comm, Engine engine) {
+		this(comm, engine, Mode.BLOCKING);
+	}
+
+	private Collectives(Intracomm comm, Engine engine, Mode mode) {
+		this.mode = mode;
 		this.comm = comm;
 		this.engine = engine;
 		context = comm.collective;
@@ -33,23 +55,57 @@ final class Collectives {
 		size = comm.group.ranks.length;
 	}
 
+	/** Begins an operation that does not block: a call of one of the methods below. */
+	Request begin(Consumer<Collectives> call) {
+		Collectives beginning = new Collectives(comm, engine, Mode.BEGIN);
+		call.accept(beginning);
+		Request request = new Request(comm);
+		if (beginning.begun != null) {
+			beginning.begun.start();
+			request.begin(beginning.begun);
+		} else {
+			request.begin(background().start(() -> call.accept(new Collectives(comm, null, Mode.BACKGROUND))));
+		}
+		return request;
+	}
+
+	private synchronized Background background() {
+		if (background == null)
+			background = new Background();
+		return background;
+	}
+
+	/** True: the operation is executed, or, if it is to be begun only, the caller goes on. False: it is to be done by messages. */
+	private boolean byEngine(Supplier<Operation> maker) {
+		Operation made = engine == null ? null : maker.get();
+		if (mode == Mode.BEGIN)
+			begun = made;
+		else if (made != null)
+			made.run();
+		return mode == Mode.BEGIN || made != null;
+	}
+
+	private int tag(int operation) {
+		return mode == Mode.BACKGROUND ? operation + IN_BACKGROUND : operation;
+	}
+
 	private void send(String operation, Object buf, int offset, int count, Datatype type, int to, int tag) {
-		comm.send(operation, false, buf, offset, count, type, to, tag, context);
+		comm.send(operation, false, buf, offset, count, type, to, tag(tag), context);
 	}
 
 	private Status recv(String operation, Object buf, int offset, int count, Datatype type, int from, int tag) {
-		return comm.recv(operation, buf, offset, count, type, from, tag, context);
+		return comm.recv(operation, buf, offset, count, type, from, tag(tag), context);
 	}
 
 	private Request isend(String operation, Object buf, int offset, int count, Datatype type, int to, int tag) {
 		Request request = new Request(comm);
-		comm.startSend(request, operation, false, buf, offset, count, type, to, tag, context);
+		comm.startSend(request, operation, false, buf, offset, count, type, to, tag(tag), context);
 		return request;
 	}
 
 	private Request irecv(String operation, Object buf, int offset, int count, Datatype type, int from, int tag) {
 		Request request = new Request(comm);
-		comm.startRecv(request, operation, buf, offset, count, type, from, tag, context);
+		comm.startRecv(request, operation, buf, offset, count, type, from, tag(tag), context);
 		return request;
 	}
 
@@ -67,6 +123,12 @@ final class Collectives {
 		return engine.split(colour, key, members == null ? 0 : members.length);
 	}
 
+	/** Blocks until what a thread of the communicator does is done. */
+	synchronized void drain() {
+		if (background != null)
+			background.drain();
+	}
+
 	void free() {
 		if (engine != null)
 			engine.free();
@@ -74,10 +136,8 @@ final class Collectives {
 
 	/** Dissemination: in round i each notifies the rank 2^i further on. */
 	void barrier() {
-		if (engine != null) {
-			engine.barrier();
+		if (byEngine(() -> engine.barrier()))
 			return;
-		}
 		byte[] nothing = new byte[0];
 		for (int step = 1; step < size; step <<= 1) {
 			Request sent = isend("Barrier", nothing, 0, 0, MPI.BYTE, (rank + step) % size, BARRIER);
@@ -89,7 +149,7 @@ final class Collectives {
 	/** A binomial tree. */
 	void bcast(Object buf, int offset, int count, Datatype type, int root) {
 		verify("Bcast", buf, offset, count, type);
-		if (engine != null && engine.bcast(type.elementsOf("Bcast", buf, count), offset, count, type, rank == root, root))
+		if (byEngine(() -> engine.bcast(mode == Mode.BLOCKING, type.elementsOf("Bcast", buf, count), offset, count, type, rank == root, root)))
 			return;
 		int virtual = (rank - root + size) % size;
 		int step = 1;
@@ -105,6 +165,21 @@ final class Collectives {
 	private static void verify(String operation, Object buf, int offset, int count, Datatype type) {
 		Datatype.check(operation, type);
 		type.checkRange(operation, type.elementsOf(operation, buf, count), offset, count);
+	}
+
+	/** The buffer of a part for each rank as elementsOf() has it. */
+	private Object verified(String operation, Object buf, int offset, Parts parts, Datatype type) {
+		Datatype.check(operation, type);
+		int most = parts.isEven() ? size * parts.count(0) : 0;
+		for (int i = 0; i < size && !parts.isEven(); i++)
+			most = Math.max(most, parts.count(i));
+		Object elements = type.elementsOf(operation, buf, most);
+		if (parts.isEven())
+			type.checkRange(operation, elements, offset, parts.count(0) < 0 ? parts.count(0) : most);
+		else
+			for (int i = 0; i < size; i++)
+				type.checkRange(operation, elements, parts.begin(offset, i, type), parts.count(i));
+		return elements;
 	}
 
 	/** A message must be as long as the receiver expects. */
@@ -131,17 +206,15 @@ final class Collectives {
 	void gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts, Datatype recvtype, int root) {
 		verify("Gather", sendbuf, sendoffset, sendcount, sendtype);
 		boolean gets = rank == root;
-		if (gets && parts.isEven())
-			verify("Gather", recvbuf, recvoffset, size * parts.count(0), recvtype);
-		if (engine != null && parts.isEven()
-				&& engine.gather(sendtype.elementsOf("Gather", sendbuf, sendcount), sendoffset, sendcount, sendtype,
-						gets ? recvtype.elementsOf("Gather", recvbuf, parts.count(0)) : null, recvoffset, parts.count(0), recvtype, gets, root))
+		Object to = gets ? verified("Gather", recvbuf, recvoffset, parts, recvtype) : null;
+		if (byEngine(()
+							 -> engine.gather(mode == Mode.BLOCKING, sendtype.elementsOf("Gather", sendbuf, sendcount), sendoffset, sendcount, sendtype, to,
+									 recvoffset, parts, recvtype, gets, root)))
 			return;
 		if (!gets) {
 			send("Gather", sendbuf, sendoffset, sendcount, sendtype, root, GATHER);
 			return;
 		}
-		Datatype.check("Gather", recvtype);
 		Request[] requests = new Request[size];
 		for (int from = 0; from < size; from++)
 			if (from != root)
@@ -153,17 +226,15 @@ final class Collectives {
 	void scatter(Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) {
 		verify("Scatter", recvbuf, recvoffset, recvcount, recvtype);
 		boolean has = rank == root;
-		if (has && parts.isEven())
-			verify("Scatter", sendbuf, sendoffset, size * parts.count(0), sendtype);
-		if (engine != null && parts.isEven()
-				&& engine.scatter(has ? sendtype.elementsOf("Scatter", sendbuf, parts.count(0)) : null, sendoffset, parts.count(0), sendtype,
-						recvtype.elementsOf("Scatter", recvbuf, recvcount), recvoffset, recvcount, recvtype, has, root))
+		Object from = has ? verified("Scatter", sendbuf, sendoffset, parts, sendtype) : null;
+		if (byEngine(()
+							 -> engine.scatter(mode == Mode.BLOCKING, from, sendoffset, parts, sendtype, recvtype.elementsOf("Scatter", recvbuf, recvcount),
+									 recvoffset, recvcount, recvtype, has, root)))
 			return;
 		if (!has) {
 			recv("Scatter", recvbuf, recvoffset, recvcount, recvtype, root, SCATTER);
 			return;
 		}
-		Datatype.check("Scatter", sendtype);
 		Request[] requests = new Request[size];
 		for (int to = 0; to < size; to++)
 			if (to != root)
@@ -179,12 +250,10 @@ final class Collectives {
 	/** A ring: each passes on what it got last. */
 	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts, Datatype recvtype) {
 		verify("Allgather", sendbuf, sendoffset, sendcount, sendtype);
-		if (parts.isEven())
-			verify("Allgather", recvbuf, recvoffset, size * parts.count(0), recvtype);
-		Datatype.check("Allgather", recvtype);
-		if (engine != null && parts.isEven()
-				&& engine.gather(sendtype.elementsOf("Allgather", sendbuf, sendcount), sendoffset, sendcount, sendtype,
-						recvtype.elementsOf("Allgather", recvbuf, parts.count(0)), recvoffset, parts.count(0), recvtype, true, -1))
+		Object to = verified("Allgather", recvbuf, recvoffset, parts, recvtype);
+		if (byEngine(()
+							 -> engine.gather(mode == Mode.BLOCKING, sendtype.elementsOf("Allgather", sendbuf, sendcount), sendoffset, sendcount, sendtype, to,
+									 recvoffset, parts, recvtype, true, -1)))
 			return;
 		own("Allgather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, rank, recvtype), parts.count(rank), recvtype);
 		int right = (rank + 1) % size;
@@ -199,16 +268,10 @@ final class Collectives {
 	}
 
 	void alltoall(Object sendbuf, int sendoffset, Parts sent, Datatype sendtype, Object recvbuf, int recvoffset, Parts received, Datatype recvtype) {
-		Datatype.check("Alltoall", sendtype);
-		Datatype.check("Alltoall", recvtype);
-		if (sent.isEven()) {
-			verify("Alltoall", sendbuf, sendoffset, size * sent.count(0), sendtype);
-			verify("Alltoall", recvbuf, recvoffset, size * received.count(0), recvtype);
-			if (engine != null
-					&& engine.alltoall(sendtype.elementsOf("Alltoall", sendbuf, sent.count(0)), sendoffset, sent.count(0), sendtype,
-							recvtype.elementsOf("Alltoall", recvbuf, received.count(0)), recvoffset, received.count(0), recvtype))
-				return;
-		}
+		Object out = verified("Alltoall", sendbuf, sendoffset, sent, sendtype);
+		Object in = verified("Alltoall", recvbuf, recvoffset, received, recvtype);
+		if (byEngine(() -> engine.alltoall(mode == Mode.BLOCKING, out, sendoffset, sent, sendtype, in, recvoffset, received, recvtype)))
+			return;
 		Request[] requests = new Request[2 * size];
 		for (int i = 1; i < size; i++) {
 			int from = (rank - i + size) % size;
@@ -239,13 +302,12 @@ final class Collectives {
 	/** By the library: true, or nothing was done. */
 	private boolean reduced(
 			String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op, boolean gets, int root) {
-		if (engine == null)
-			return false;
 		Datatype.check(name, type);
 		Op.check(name, op, type);
 		verify(name, sendbuf, sendoffset, count, type);
-		return engine.reduce(name, kind, type.elementsOf(name, sendbuf, count), sendoffset, gets ? type.elementsOf(name, recvbuf, count) : null, recvoffset,
-				count, type, op, gets, root);
+		return byEngine(()
+								-> engine.reduce(mode == Mode.BLOCKING, name, kind, type.elementsOf(name, sendbuf, count), sendoffset,
+										gets ? type.elementsOf(name, recvbuf, count) : null, recvoffset, count, type, op, gets, root));
 	}
 
 	/** A binomial tree that keeps the order of ranks. The result at the root of the tree; elsewhere null. */
@@ -312,7 +374,14 @@ final class Collectives {
 			total = Math.addExact(total, counts[i]);
 		}
 		verify("Reduce_scatter", recvbuf, recvoffset, counts[rank], type);
-		Object result = combine("Reduce_scatter", operands("Reduce_scatter", sendbuf, sendoffset, total, type, op), total, type, op, 0);
+		Object mine = operands("Reduce_scatter", sendbuf, sendoffset, total, type, op);
+		int elements = total;
+		if (mode == Mode.BEGIN
+				&& byEngine(()
+									-> engine.reduceScatter(type.elementsOf("Reduce_scatter", sendbuf, elements), sendoffset,
+											type.elementsOf("Reduce_scatter", recvbuf, counts[rank]), recvoffset, counts, elements, counts[rank], type, op)))
+			return;
+		Object result = combine("Reduce_scatter", mine, total, type, op, 0);
 		Datatype basic = Messages.basic(type);
 		int[] lengths = new int[size];
 		for (int i = 0; i < size; i++) {

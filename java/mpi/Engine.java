@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: MIT
 package mpi;
 
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.util.ArrayDeque;
 import xxdev.XXDevException;
 import xxdev.ibvdev.Communicator;
 
 /**
  * The collective operations of the native library, for elements of basic types: they pass through direct memory, and each operation is one call. Arguments have been
- * checked. One operation of a communicator at a time.
+ * checked. What a method returns is to be run or started; null: the library cannot do it, and nothing was done.
  */
 final class Engine {
-	/** What takes more direct memory than this is sent as messages from where it lies. */
+	/** A blocking operation that takes more direct memory than this is sent as messages from where it lies. */
 	private static final int MOST_BYTES = 4 << 20;
-	private static final int ALIGN = 64;
+	/** Staging memories that are kept. */
+	private static final int KEPT = 4;
 	/** By kind: the number of the type in ibvx_coll.h. */
 	private static final int[] TYPES = {7, 0, 1, 2, 3, 4, 5, 6};
 	/** By Op.opCode: the number of the operation in ibvx_coll.h. */
 	private static final int[] OPS = {-1, 3, 2, 0, 1, 4, 7, 5, 8, 6, 9, 11, 10};
 
-	private final Communicator communicator;
-	private final int size;
-	private ByteBuffer memory = ByteBuffer.allocateDirect(0);
-	/** By kind: the memory as elements. */
-	private Object[] views = new Object[Kinds.OBJECT];
+	final Communicator communicator;
+	final int size;
+	private final ArrayDeque<Staging> free = new ArrayDeque<>();
 
 	private Engine(Communicator communicator, int size) {
 		this.communicator = communicator;
@@ -50,151 +48,111 @@ final class Engine {
 		communicator.free();
 	}
 
-	/** Can so many elements of this type, at each rank, be given to the library? All ranks decide the same. */
-	private boolean serves(Datatype type, long elements) {
-		return type.kind != Kinds.OBJECT && elements * type.unitBytes() <= MOST_BYTES;
-	}
-
-	private static int aligned(int bytes) {
-		return bytes + ALIGN - 1 & -ALIGN;
-	}
-
-	/** Memory for so many bytes. */
-	private void reserve(int bytes) {
-		if (bytes <= memory.capacity())
-			return;
-		memory = ByteBuffer.allocateDirect(Math.max(4096, Integer.highestOneBit(bytes - 1) << 1)).order(ByteOrder.nativeOrder());
-		views = new Object[Kinds.OBJECT];
-	}
-
-	private Object view(int kind) {
-		if (views[kind] == null)
-			views[kind] = Kinds.view(kind, memory);
-		return views[kind];
-	}
-
-	private void put(Object buf, int offset, int count, Datatype type, int at) {
-		Object from = buf;
-		int first = offset;
-		if (!type.dense || Datatype.isBuffer(buf)) {
-			from = type.pack(buf, offset, count);
-			first = 0;
-		}
-		int elements = count * type.size;
-		if (type.kind == Kinds.BOOLEAN)
-			for (int i = 0; i < elements; i++)
-				memory.put(at + i, (byte) (((boolean[]) from)[first + i] ? 1 : 0));
-		else
-			Kinds.copy(from, first, view(type.kind), at >> Kinds.shift(type.kind), elements);
-	}
-
-	private void get(int at, Object buf, int offset, int count, Datatype type) {
-		int elements = count * type.size;
-		boolean direct = type.dense && !Datatype.isBuffer(buf);
-		Object to = direct ? buf : Kinds.array(type.kind, elements);
-		int first = direct ? offset : 0;
-		if (type.kind == Kinds.BOOLEAN)
-			for (int i = 0; i < elements; i++)
-				((boolean[]) to)[first + i] = memory.get(at + i) != 0;
-		else
-			Kinds.copy(view(type.kind), at >> Kinds.shift(type.kind), to, first, elements);
-		if (!direct)
-			type.copy(false, buf, offset, 0, elements, to, 0);
-	}
-
-	void barrier() {
-		try {
-			communicator.barrier();
-		} catch (XXDevException e) {
-			throw Errors.of(e);
+	Staging staging() {
+		synchronized (free) {
+			return free.isEmpty() ? new Staging() : free.pop();
 		}
 	}
 
-	private void move(String name, int kind, int root, int in, int inBytes, int out, int outBytes) {
-		try {
-			communicator.transfer(name, kind, root, memory, in, inBytes, out, outBytes);
-		} catch (XXDevException e) {
-			throw Errors.of(e);
+	void release(Staging staging) {
+		synchronized (free) {
+			if (free.size() < KEPT)
+				free.push(staging);
 		}
 	}
 
-	/** False: nothing was done. */
-	synchronized boolean bcast(Object buf, int offset, int count, Datatype type, boolean isRoot, int root) {
-		if (!serves(type, (long) count * type.size))
-			return false;
-		int bytes = count * type.size * type.unitBytes();
-		reserve(bytes);
-		if (isRoot)
-			put(buf, offset, count, type, 0);
-		move("Bcast", Communicator.BCAST, root, 0, bytes, 0, 0);
-		if (!isRoot)
-			get(0, buf, offset, count, type);
-		return true;
+	/** Does the library do it with so many elements of this type at each rank? All ranks decide the same. */
+	private static boolean serves(boolean blocking, Datatype type, long elements) {
+		return type.kind != Kinds.OBJECT && (!blocking || elements * type.unitBytes() <= MOST_BYTES);
 	}
 
-	/** Gather, Allgather (root is -1), of parts of one length. */
-	synchronized boolean gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
+	/** Parts of different lengths: their sum is not known everywhere. */
+	private boolean serves(boolean blocking, Datatype type, int count, Parts parts) {
+		return blocking ? parts.isEven() && serves(true, type, (long) count * type.size * size) : serves(false, type, 0);
+	}
+
+	private static long room(Parts parts, int number, Datatype type) {
+		return Staging.room(Operation.bytes(parts, number, type));
+	}
+
+	Operation barrier() {
+		return new Operation(this, "Barrier", Communicator.BARRIER, 0, 0);
+	}
+
+	Operation bcast(boolean blocking, Object buf, int offset, int count, Datatype type, boolean isRoot, int root) {
+		if (!serves(blocking, type, (long) count * type.size))
+			return null;
+		Parts part = Parts.even(count);
+		Operation operation = new Operation(this, "Bcast", Communicator.BCAST, root, room(part, 1, type));
+		operation.in(buf, offset, part, 1, type, isRoot);
+		return operation;
+	}
+
+	/** Gather, Allgather (root is -1). */
+	Operation gather(boolean blocking, Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
 			Datatype recvtype, boolean gets, int root) {
-		if (!serves(sendtype, (long) sendcount * sendtype.size * size))
-			return false;
-		int bytes = sendcount * sendtype.size * sendtype.unitBytes();
-		int out = aligned(bytes);
-		int outBytes = gets ? recvcount * recvtype.size * recvtype.unitBytes() : 0;
-		reserve(out + size * outBytes);
-		put(sendbuf, sendoffset, sendcount, sendtype, 0);
-		move(root < 0 ? "Allgather" : "Gather", root < 0 ? Communicator.ALLGATHER : Communicator.GATHER, Math.max(root, 0), 0, bytes, out, outBytes);
+		if (!serves(blocking, sendtype, sendcount, parts))
+			return null;
+		Parts part = Parts.even(sendcount);
+		Operation operation = new Operation(this, root < 0 ? "Allgather" : "Gather", root < 0 ? Communicator.ALLGATHER : Communicator.GATHER, Math.max(root, 0),
+				room(part, 1, sendtype) + (gets ? room(parts, size, recvtype) : 0));
+		operation.in(sendbuf, sendoffset, part, 1, sendtype, true);
 		if (gets)
-			get(out, recvbuf, recvoffset, size * recvcount, recvtype);
-		return true;
+			operation.out(recvbuf, recvoffset, parts, size, recvtype);
+		if (!parts.isEven())
+			operation.uneven();
+		return operation;
 	}
 
-	synchronized boolean scatter(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
+	Operation scatter(boolean blocking, Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
 			Datatype recvtype, boolean isRoot, int root) {
-		if (!serves(recvtype, (long) recvcount * recvtype.size * size))
-			return false;
-		int bytes = recvcount * recvtype.size * recvtype.unitBytes();
-		int in = aligned(bytes);
-		int inBytes = isRoot ? sendcount * sendtype.size * sendtype.unitBytes() : 0;
-		reserve(in + size * inBytes);
+		if (!serves(blocking, recvtype, recvcount, parts))
+			return null;
+		Parts part = Parts.even(recvcount);
+		Operation operation = new Operation(this, "Scatter", Communicator.SCATTER, root, room(part, 1, recvtype) + (isRoot ? room(parts, size, sendtype) : 0));
 		if (isRoot)
-			put(sendbuf, sendoffset, size * sendcount, sendtype, in);
-		move("Scatter", Communicator.SCATTER, root, in, inBytes, 0, bytes);
-		get(0, recvbuf, recvoffset, recvcount, recvtype);
-		return true;
+			operation.in(sendbuf, sendoffset, parts, size, sendtype, true);
+		operation.out(recvbuf, recvoffset, part, 1, recvtype);
+		if (!parts.isEven())
+			operation.uneven();
+		return operation;
 	}
 
-	synchronized boolean alltoall(
-			Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype) {
-		if (!serves(sendtype, (long) sendcount * sendtype.size * size))
-			return false;
-		int inBytes = sendcount * sendtype.size * sendtype.unitBytes();
-		int outBytes = recvcount * recvtype.size * recvtype.unitBytes();
-		int out = aligned(size * inBytes);
-		reserve(out + size * outBytes);
-		put(sendbuf, sendoffset, size * sendcount, sendtype, 0);
-		move("Alltoall", Communicator.ALLTOALL, 0, 0, inBytes, out, outBytes);
-		get(out, recvbuf, recvoffset, size * recvcount, recvtype);
-		return true;
+	Operation alltoall(boolean blocking, Object sendbuf, int sendoffset, Parts sent, Datatype sendtype, Object recvbuf, int recvoffset, Parts received,
+			Datatype recvtype) {
+		if (!serves(blocking, sendtype, sent.isEven() ? sent.count(0) : 0, sent))
+			return null;
+		Operation operation = new Operation(this, "Alltoall", Communicator.ALLTOALL, 0, room(sent, size, sendtype) + room(received, size, recvtype));
+		operation.in(sendbuf, sendoffset, sent, size, sendtype, true);
+		operation.out(recvbuf, recvoffset, received, size, recvtype);
+		return operation;
 	}
 
 	/** Reduce, Allreduce, Scan by a predefined operation. */
-	synchronized boolean reduce(
-			String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op, boolean gets, int root) {
-		if (op.isUsers() || !serves(type, (long) count * type.size))
-			return false;
-		int elements = count * type.size;
-		int bytes = elements * type.unitBytes();
-		int out = aligned(bytes);
-		reserve(out + bytes);
-		put(sendbuf, sendoffset, count, type, 0);
-		boolean pairs = op.opCode >= Op.CODE_MAXLOC;
-		try {
-			communicator.reduce(name, kind, root, memory, 0, out, pairs ? elements / 2 : elements, TYPES[type.kind], OPS[op.opCode]);
-		} catch (XXDevException e) {
-			throw Errors.of(e);
-		}
-		if (gets)
-			get(out, recvbuf, recvoffset, count, type);
-		return true;
+	Operation reduce(boolean blocking, String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op,
+			boolean gets, int root) {
+		if (op.isUsers() || !serves(blocking, type, (long) count * type.size))
+			return null;
+		Parts part = Parts.even(count);
+		Operation operation = new Operation(this, name, kind, root, 2 * room(part, 1, type));
+		operation.operands(sendbuf, sendoffset, count, type, TYPES[type.kind], OPS[op.opCode], isOfPairs(op));
+		operation.out(gets ? recvbuf : null, recvoffset, part, 1, type);
+		return operation;
+	}
+
+	/** Non-blocking. */
+	Operation reduceScatter(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int[] counts, int total, int mine, Datatype type, Op op) {
+		if (op.isUsers() || !serves(false, type, 0))
+			return null;
+		Parts part = Parts.even(mine);
+		Operation operation = new Operation(this, "Reduce_scatter", Communicator.REDUCE_SCATTER, 0, room(Parts.even(total), 1, type) + room(part, 1, type));
+		operation.operands(sendbuf, sendoffset, total, type, TYPES[type.kind], OPS[op.opCode], isOfPairs(op));
+		operation.shares(java.util.Arrays.copyOf(counts, size), type, isOfPairs(op));
+		operation.out(recvbuf, recvoffset, part, 1, type);
+		return operation;
+	}
+
+	private static boolean isOfPairs(Op op) {
+		return op.opCode >= Op.CODE_MAXLOC;
 	}
 }

@@ -5,7 +5,7 @@ package mpi;
  * A communicator of one group, with collective operations (MPI 4.0, section 6). All processes of the group call the same ones in the same order; each blocks until its own part is
  * complete. Buffers that are not significant at a process are not looked at. Displacements are multiples of the datatype's extent.
  */
-public class Intracomm extends Comm {
+public class Intracomm extends NonBlocking {
 	final Collectives collectives;
 
 	/** engine: null, or one that its members share. */
@@ -33,6 +33,7 @@ public class Intracomm extends Comm {
 
 	@Override
 	public void Free() {
+		collectives.drain();
 		super.Free();
 		collectives.free();
 	}
@@ -126,13 +127,20 @@ public class Intracomm extends Comm {
 		collectives.bcast(buf, offset, count, type, root);
 	}
 
-	private void checkRoot(String operation, int root) {
+	@Override
+	final Collectives collectives() {
+		return collectives;
+	}
+
+	@Override
+	final void checkRoot(String operation, int root) {
 		check(operation);
 		if (root < 0 || root >= group.ranks.length)
 			throw Errors.of(operation + ": the root is " + root + ": use 0 to " + (group.ranks.length - 1));
 	}
 
-	private void checkCounts(String operation, int[] counts, int[] displs) {
+	@Override
+	final void checkCounts(String operation, int[] counts, int[] displs) {
 		if (counts == null || counts.length < group.ranks.length || displs == null || displs.length < group.ranks.length)
 			throw Errors.of(operation + ": " + (counts == null ? "no" : counts.length) + " counts, " + (displs == null ? "no" : displs.length)
 					+ " displacements: there must be one for each of the " + group.ranks.length + " processes");

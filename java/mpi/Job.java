@@ -25,6 +25,8 @@ final class Job {
 	private final int size;
 	private final AtomicInteger proposals = new AtomicInteger(FIRST_NUMBER);
 	private final Set<Engine> engines = ConcurrentHashMap.newKeySet();
+	/** Begun and not complete: the library uses their memory. */
+	private final Set<Operation> operations = ConcurrentHashMap.newKeySet();
 	final Thread initialiser = Thread.currentThread();
 
 	private Job(IBVDevice opened, int rank, int size) {
@@ -88,8 +90,24 @@ final class Job {
 		engines.remove(engine);
 	}
 
+	void add(Operation operation) {
+		reap(false);
+		operations.add(operation);
+	}
+
+	/** Completes operations whose requests were freed. */
+	private synchronized void reap(boolean block) {
+		for (Operation operation : operations)
+			operation.reap(block);
+	}
+
+	void remove(Operation operation) {
+		operations.remove(operation);
+	}
+
 	/** Leaves the job. */
 	static synchronized void close() {
+		current().reap(true);
 		for (Engine engine : current().engines.toArray(new Engine[0]))
 			engine.free();
 		try {

@@ -10,10 +10,16 @@ import xxdev.XXDevException;
  * <p>The forms for arrays pass over entries that are null. If operations fail, the others of Waitall are completed first.
  */
 public class Request {
+	/** Polls of a mixture of messages and collective operations before a thread begins to sleep between them, and for how long. */
+	private static final int SPINS = 1000;
+	private static final long POLL_NS = 100_000;
+
 	/** For statuses; null: REQUEST_NULL. */
 	private final Messages comm;
 	/** Of the device; null: none is under way. */
 	private xxdev.Request operation;
+	/** A collective operation; null: none is under way. */
+	private Pending pending;
 	/** The outcome that was found but not given out. */
 	private Status ready;
 	private RuntimeException failure;
@@ -31,6 +37,7 @@ public class Request {
 	/** The operation has begun. */
 	final void begin(xxdev.Request begun) {
 		operation = begun;
+		pending = null;
 		ready = null;
 		failure = null;
 		cancelled = false;
@@ -42,6 +49,12 @@ public class Request {
 		ready = outcome;
 	}
 
+	/** A collective operation has begun. */
+	final void begin(Pending begun) {
+		begin((xxdev.Request) null);
+		pending = begun;
+	}
+
 	/** What arrives in an array of its own is to be brought to the elements of a derived type; from is null: what arrives is an mpjbuf.Buffer. */
 	final void unpack(Object from, Object to, int at, Datatype layout) {
 		packed = from;
@@ -51,18 +64,18 @@ public class Request {
 	}
 
 	final boolean isActive() {
-		return operation != null || ready != null || failure != null;
+		return operation != null || pending != null || ready != null || failure != null;
 	}
 
 	private boolean isDone() {
-		return operation == null;
+		return operation == null && pending == null;
 	}
 
 	/** Completes it, or (block is false) tries to. True: it is complete. */
 	private boolean advance(boolean block) {
 		xxdev.Request now = operation;
 		if (now == null)
-			return true;
+			return pending == null || advanceCollective(block);
 		try {
 			xxdev.Status status = block ? now.iwait() : now.test();
 			if (status == null)
@@ -73,6 +86,18 @@ public class Request {
 				throw Errors.of(e);
 			fail(e);
 		}
+		return true;
+	}
+
+	private boolean advanceCollective(boolean block) {
+		try {
+			if (!pending.complete(block))
+				return false;
+			ready = new Status();
+		} catch (RuntimeException e) {
+			failure = e;
+		}
+		pending = null;
 		return true;
 	}
 
@@ -102,7 +127,7 @@ public class Request {
 		ready = null;
 		failure = null;
 		if (error != null)
-			throw Errors.of(error);
+			throw error instanceof MPIException ? error : Errors.of(error);
 		return status == null ? new Status() : status;
 	}
 
@@ -137,6 +162,8 @@ public class Request {
 	/** Gives the request up; the operation ends as it would. Of a receive nothing may be seen. */
 	public void Free() {
 		xxdev.Request now = operation;
+		if (pending != null)
+			pending.abandon();
 		begin((xxdev.Request) null);
 		if (now == null)
 			return;
@@ -151,6 +178,8 @@ public class Request {
 	public void Cancel() {
 		if (!isActive())
 			throw Errors.of("Cancel: the request is null: it was completed before");
+		if (pending != null)
+			throw Errors.of("Cancel: the request is a collective operation: wait for it");
 		try {
 			cancelled |= operation != null && operation.cancel();
 		} catch (XXDevException e) {
@@ -228,6 +257,7 @@ public class Request {
 	private static int await(Request[] requests) {
 		xxdev.Request[] operations = new xxdev.Request[requests.length];
 		boolean any = false;
+		boolean collective = false;
 		for (int i = 0; i < requests.length; i++) {
 			if (requests[i] == null || !requests[i].isActive())
 				continue;
@@ -235,8 +265,24 @@ public class Request {
 				return i;
 			operations[i] = requests[i].operation;
 			any = true;
+			collective |= operations[i] == null;
 		}
+		if (collective)
+			return poll(requests);
 		return any ? await(requests, operations) : -1;
+	}
+
+	/** The position of one that is complete, of messages and collective operations: asks one after the other, less often as time goes on. */
+	private static int poll(Request[] requests) {
+		for (int round = 0;; round++) {
+			for (int i = 0; i < requests.length; i++)
+				if (requests[i] != null && requests[i].isActive() && requests[i].advance(false))
+					return i;
+			if (round < SPINS)
+				Thread.yield();
+			else
+				java.util.concurrent.locks.LockSupport.parkNanos(POLL_NS);
+		}
 	}
 
 	private static int await(Request[] requests, xxdev.Request[] operations) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "ibvx_coll.h"
@@ -154,49 +155,97 @@ NATIVE(void, free)(JNIEnv *env, jclass class, jlong endpoint, jlong handle)
 	leave(endpoint, slot);
 }
 
-NATIVE(jint, transfer)
-(JNIEnv *env, jclass class, jlong endpoint, jlong handle, jint kind, jint root, jobject memory, jlong in, jlong in_bytes, jlong out,
- jlong out_bytes)
+/* The beginning of an operation's memory.  Offsets are bytes from there; of a table 0: there is none. */
+struct description {
+	int64_t kind;
+	int64_t root;
+	int64_t uneven;
+	struct {
+		int64_t offset;
+		int64_t bytes;
+		int64_t table; /* for each rank a size, then for each an offset from the first part */
+	} in, out;
+	int64_t count;
+	int64_t type;
+	int64_t op;
+	int64_t shares; /* counts of elements */
+};
+_Static_assert(sizeof(struct description) <= xxdev_ibvdev_CollNative_DESCRIPTION_BYTES, "as Java knows it");
+_Static_assert(offsetof(struct description, shares) == 96, "as Java knows it");
+_Static_assert(sizeof(size_t) == sizeof(int64_t), "tables are the library's");
+
+static struct ibvx_parts parts_at(char *base, int64_t offset, int64_t bytes, int64_t table, int size)
 {
+	return (struct ibvx_parts){
+		.base = base + offset,
+		.bytes = (size_t)bytes,
+		.stride_bytes = bytes,
+		.sizes = table ? (const size_t *)(const void *)(base + table) : NULL,
+		.offsets = table ? (const ptrdiff_t *)(const void *)(base + table) + size : NULL,
+	};
+}
+
+static struct ibvx_coll coll_at(JNIEnv *env, jobject memory, int size)
+{
+	char *base = memory_at(env, memory, 0);
+	const struct description *d = (const struct description *)(const void *)base;
+
+	return (struct ibvx_coll){
+		.kind = (enum ibvx_coll_kind)d->kind,
+		.root = (int)d->root,
+		.uneven = (int)d->uneven,
+		.in = parts_at(base, d->in.offset, d->in.bytes, d->in.table, size),
+		.out = parts_at(base, d->out.offset, d->out.bytes, d->out.table, size),
+		.source = base + d->in.offset,
+		.target = base + d->out.offset,
+		.count = (size_t)d->count,
+		.counts = d->shares ? (const size_t *)(const void *)(base + d->shares) : NULL,
+		.type = (enum ibvx_type)d->type,
+		.op = (enum ibvx_op)d->op,
+	};
+}
+
+NATIVE(jint, run)(JNIEnv *env, jclass class, jlong endpoint, jlong handle, jobject memory)
+{
+	struct ibvx_coll coll;
 	int rc;
 	struct slot *slot = enter(endpoint, handle, &rc);
-	char *base = memory ? memory_at(env, memory, 0) : NULL;
-	const struct ibvx_coll coll = {
-		.kind = (enum ibvx_coll_kind)kind,
-		.root = root,
-		.in = {.base = base + in, .bytes = (size_t)in_bytes, .stride_bytes = in_bytes},
-		.out = {.base = base + out, .bytes = (size_t)out_bytes, .stride_bytes = out_bytes},
-	};
 
 	(void)class;
 	if (!slot)
 		return rc;
+	coll = coll_at(env, memory, ibvx_comm_size(slot->comm));
 	rc = ibvx_coll_run(slot->comm, &coll);
 	leave(endpoint, slot);
 	return rc;
 }
 
-NATIVE(jint, reduce)
-(JNIEnv *env, jclass class, jlong endpoint, jlong handle, jint kind, jint root, jobject memory, jlong in, jlong out, jlong count, jint type,
- jint op)
+NATIVE(jlong, start)(JNIEnv *env, jclass class, jlong endpoint, jlong handle, jobject memory)
 {
+	struct ibvx_coll coll;
+	ibvx_coll_req req = 0;
 	int rc;
 	struct slot *slot = enter(endpoint, handle, &rc);
-	char *base = memory_at(env, memory, 0);
-	const struct ibvx_coll coll = {
-		.kind = (enum ibvx_coll_kind)kind,
-		.root = root,
-		.source = base + in,
-		.target = base + out,
-		.count = (size_t)count,
-		.type = (enum ibvx_type)type,
-		.op = (enum ibvx_op)op,
-	};
 
 	(void)class;
 	if (!slot)
 		return rc;
-	rc = ibvx_coll_run(slot->comm, &coll);
+	coll = coll_at(env, memory, ibvx_comm_size(slot->comm));
+	rc = ibvx_coll_start(slot->comm, &coll, &req);
 	leave(endpoint, slot);
-	return rc;
+	return rc < 0 ? rc : (jlong)req;
+}
+
+NATIVE(jint, complete)(JNIEnv *env, jclass class, jlong endpoint, jlong handle, jlong operation, jboolean block)
+{
+	ibvx_coll_req req = (ibvx_coll_req)operation;
+	int rc;
+	struct slot *slot = enter(endpoint, handle, &rc);
+
+	(void)env, (void)class;
+	if (!slot)
+		return rc;
+	rc = block ? ibvx_coll_wait(slot->comm, &req) : ibvx_coll_test(slot->comm, &req);
+	leave(endpoint, slot);
+	return block && rc == 0 ? 1 : rc;
 }

@@ -3,7 +3,7 @@ package xxdev.ibvdev;
 
 /**
  * The natives of {@link Communicator}, one crossing for an operation. Results below zero are negative errno values with a text, as in {@link Native}; a communicator's handle is
- * a slot number and a generation. Memory is a direct ByteBuffer and offsets into it, in bytes; the caller has checked them.
+ * a slot number and a generation. Memory is a direct ByteBuffer that begins with a description; the caller has checked what stands there.
  */
 final class CollNative {
 	static final int BARRIER = 0;
@@ -14,6 +14,7 @@ final class CollNative {
 	static final int ALLTOALL = 5;
 	static final int REDUCE = 6;
 	static final int ALLREDUCE = 7;
+	static final int REDUCE_SCATTER = 8;
 	static final int SCAN = 9;
 
 	static final int SUM = 0;
@@ -35,9 +36,15 @@ final class CollNative {
 	/** Operations under way end as they would. */
 	static native void free(long endpoint, long handle);
 
-	/** The operations that bring data from rank to rank; memory is null for the barrier. */
-	static native int transfer(long endpoint, long handle, int kind, int root, Object memory, long in, long inBytes, long out, long outBytes);
+	/** The bytes of a description: numbers of 64 bits at the beginning of the memory, in the order of struct description of coll.c; offsets are bytes from there. */
+	static final int DESCRIPTION_BYTES = 128;
 
-	/** The reductions of elements of one type. */
-	static native int reduce(long endpoint, long handle, int kind, int root, Object memory, long in, long out, long count, int type, int op);
+	/** Executes what the memory describes. */
+	static native int run(long endpoint, long handle, Object memory);
+
+	/** Begins what the memory describes, which must stay until it is complete: a handle of the operation. */
+	static native long start(long endpoint, long handle, Object memory);
+
+	/** Is the operation complete? block: waits for it. 1: yes; 0: not yet. The communicator is any of the job. */
+	static native int complete(long endpoint, long handle, long operation, boolean block);
 }

@@ -8,9 +8,11 @@ import harness.Job;
 import harness.Mode;
 import harness.Result;
 import java.io.File;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -68,6 +70,17 @@ class OursTest {
 	@MethodSource("standard")
 	void asTheStandardHasIt(Mode mode, int np) {
 		everyRank(job(mode, np, Standard.class).run().assertSuccess(), np, "as the standard has it");
+	}
+
+	@ParameterizedTest(name = "{0}, {1} ranks")
+	@MethodSource("standard")
+	void collectiveOperationsThatAreStarted(Mode mode, int np) {
+		everyRank(job(mode, np, Started.class).run().assertSuccess(), np, "all that was started is complete");
+	}
+
+	@Test
+	void aCollectiveOperationGoesOnWhileItsProcessComputes(@TempDir Path folder) {
+		everyRank(job(Mode.PLAIN, 3, Started.class, "overlap", folder.toString()).run().assertSuccess(), 3, "all that was started is complete");
 	}
 
 	@Test

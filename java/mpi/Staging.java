@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+package mpi;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/** Direct memory of one operation of the native library: its description, the tables of its parts, and the elements. Used by one operation at a time. */
+final class Staging {
+	private static final int ALIGN = 64;
+	private static final int LEAST_BYTES = 4096;
+
+	private ByteBuffer memory = ByteBuffer.allocateDirect(0);
+	/** By kind: the memory as elements. */
+	private Object[] views;
+	private int end;
+
+	/** The room that so many bytes take. */
+	static long room(long bytes) {
+		return bytes + ALIGN - 1 & -ALIGN;
+	}
+
+	/** Begins an operation that takes so much room, the first headBytes of it for its description. */
+	void begin(String operation, int headBytes, long bytes) {
+		end = headBytes;
+		if (bytes <= memory.capacity())
+			return;
+		if (bytes > 1 << 30)
+			throw Errors.of(operation + ": it needs " + bytes + " bytes of memory outside the heap, more than 2^30: divide it");
+		try {
+			memory = ByteBuffer.allocateDirect(Math.max(LEAST_BYTES, Integer.highestOneBit((int) bytes - 1) << 1)).order(ByteOrder.nativeOrder());
+		} catch (OutOfMemoryError e) {
+			throw Errors.of(operation + ": there are no " + bytes + " bytes of memory outside the heap (" + e.getMessage()
+					+ "): raise -XX:MaxDirectMemorySize, or divide it");
+		}
+		views = new Object[Kinds.OBJECT];
+	}
+
+	ByteBuffer memory() {
+		return memory;
+	}
+
+	/** Takes so many bytes: their offset. */
+	int take(long bytes) {
+		int at = end;
+		end += (int) room(bytes);
+		return at;
+	}
+
+	private Object view(int kind) {
+		if (views[kind] == null)
+			views[kind] = Kinds.view(kind, memory);
+		return views[kind];
+	}
+
+	/** Copies items of a type here. */
+	void put(int at, Object buf, int offset, int count, Datatype type) {
+		Object from = buf;
+		int first = offset;
+		if (!type.dense || Datatype.isBuffer(buf)) {
+			from = type.pack(buf, offset, count);
+			first = 0;
+		}
+		int elements = count * type.size;
+		if (type.kind == Kinds.BOOLEAN)
+			for (int i = 0; i < elements; i++)
+				memory.put(at + i, (byte) (((boolean[]) from)[first + i] ? 1 : 0));
+		else
+			Kinds.copy(from, first, view(type.kind), at >> Kinds.shift(type.kind), elements);
+	}
+
+	/** Copies items of a type from here. */
+	void get(int at, Object buf, int offset, int count, Datatype type) {
+		int elements = count * type.size;
+		boolean direct = type.dense && !Datatype.isBuffer(buf);
+		Object to = direct ? buf : Kinds.array(type.kind, elements);
+		int first = direct ? offset : 0;
+		if (type.kind == Kinds.BOOLEAN)
+			for (int i = 0; i < elements; i++)
+				((boolean[]) to)[first + i] = memory.get(at + i) != 0;
+		else
+			Kinds.copy(view(type.kind), at >> Kinds.shift(type.kind), to, first, elements);
+		if (!direct)
+			type.copy(false, buf, offset, 0, elements, to, 0);
+	}
+}
