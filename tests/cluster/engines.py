@@ -58,7 +58,7 @@ class Engine:
 
     def by_ibvrun(self, np, main, *words):
         """The same as `ibvrun Class` under the engine: ibvrun finds that it is a task, and becomes the program."""
-        return self.words(np, [programs.IBVRUN] + programs.JVM + ["-cp", programs.classes(), main] + list(words))
+        return self.words(np, [programs.IBVRUN, "-mpi", "mpjexpress"] + programs.JVM + ["-cp", programs.classes(), main] + list(words))
 
     def xxdev(self, np, main, *words):
         return self.words(np, programs.xxdev(main, *words))
@@ -200,7 +200,7 @@ class Ibvrun(Engine):
         return self._options(np) + ["--exec"] + program
 
     def mpj(self, np, main, *words):
-        return self._options(np) + programs.JVM + ["-cp", programs.classes(), main] + list(words)
+        return self._options(np) + ["-mpi", "mpjexpress"] + programs.JVM + ["-cp", programs.classes(), main] + list(words)
 
     by_ibvrun = mpj
 

@@ -18,6 +18,7 @@ def setUpModule():
 
 class ClassArchive(LauncherTest):
     """The archive of classes in the user's cache."""
+    mpi = "mpjexpress"
 
     def setUp(self):
         super().setUp()
@@ -31,14 +32,14 @@ class ClassArchive(LauncherTest):
     def ring(self, *words):
         """How many classes of ours came out of the archive."""
         log = self.path("log")
-        out, err = self.succeed("-np", 1, "-Xlog:class+load:file=" + log, *words, "-cp", CLASSES, "Ring", env=self.env)
+        out, err = self.succeed("-np", 1, "-mpi", self.mpi, "-Xlog:class+load:file=" + log, *words, "-cp", CLASSES, "Ring", env=self.env)
         self.assertEqual((out, err), ("rank 0 of 1 sum 1\n", ""))
         return len(re.findall(r"(?m)(mpi|xdev)\..*source: shared objects file \(top\)", read(log)))
 
     def test_it_is_made_once_and_mapped(self):
         self.assertEqual(self.ring("--no-class-archive"), 0)
         self.assertEqual(self.archives(), [])
-        self.succeed("-n", "-np", 1, "Ring", env=self.env)
+        self.succeed("-n", "-np", 1, "-mpi", self.mpi, "Ring", env=self.env)
         self.assertEqual(self.archives(), [])
         self.assertGreater(self.ring(), 50)
         (name,) = self.archives()
@@ -74,6 +75,13 @@ class ClassArchive(LauncherTest):
                          (1, 0, 3))
 
 
+    def test_each_package_mpi_has_its_own(self):
+        self.assertGreater(self.ring(), 50)
+        self.mpi = "ours"
+        self.assertGreater(self.ring(), 50)
+        self.assertEqual(len(self.archives()), 2)
+
+
 class Jobs(LauncherTest):
     def ring(self, np, *options, words=(), rounds=1, **more):
         """Runs Ring, which has to be right on every rank and silent on standard error."""
@@ -86,13 +94,13 @@ class Jobs(LauncherTest):
     def test_ibvdev(self):
         for np in (1, 2, 4):
             with self.subTest(np=np):
-                self.ring(np)
+                self.ring(np, "-mpi", "mpjexpress")
 
     def test_our_mpi(self):
         for np in (1, 2, 4):
             with self.subTest(np=np):
-                self.ring(np, "-mpi", "ours")
-        self.ring(2, "-mpi", "ours", words=("rounds", 3), rounds=3)
+                self.ring(np)
+        self.ring(2, "-mpi", "ours", "-mpjhome", self.folder, words=("rounds", 3), rounds=3)
 
     def test_niodev(self):
         for np in (2, 4):
@@ -103,7 +111,7 @@ class Jobs(LauncherTest):
         self.ring(2, "-dev", "niodev", words=("rounds", 3), rounds=3)
 
     def test_ibvdev_init_again(self):
-        self.ring(2, words=("rounds", 3), rounds=3)
+        self.ring(2, "-mpi", "mpjexpress", words=("rounds", 3), rounds=3)
 
     def test_smpdev(self):
         self.ring(3, "-dev", "smpdev")

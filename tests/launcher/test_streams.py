@@ -139,7 +139,7 @@ class CommandLine(LauncherTest):
 
     def test_an_mpj_express_without_jars(self):
         os.makedirs(self.path("mpj", "conf"))
-        status, _, err = self.run_job("-mpjhome", self.path("mpj"), "X")
+        status, _, err = self.run_job("-mpi", "mpjexpress", "-mpjhome", self.path("mpj"), "X")
         self.assertEqual(status, 2)
         self.assertRegex(err, r"mpj\.jar is in none of .*libmpj-java")
 

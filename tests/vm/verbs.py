@@ -34,7 +34,7 @@ step() { # step SECONDS COMMAND...: prints what it runs and how long it took
 }
 mpi() { # mpi RANKS CLASSPATH MAIN ARGUMENT...
 	ranks=$1 classpath=$2; shift 2
-	step 1000 $SOURCE/scripts/ibvrun -np $ranks -cp $classpath "$@"
+	step 1000 $SOURCE/scripts/ibvrun -np $ranks -mpi mpjexpress -cp $classpath "$@"
 }
 xxdev() { # xxdev RANKS MAIN ARGUMENT...: a program of tests/java/xxdev, whose ranks print "finished"
 	ranks=$1; shift

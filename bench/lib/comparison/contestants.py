@@ -56,7 +56,7 @@ def _java(places, device, level, pinned=True):
 
     def command(ranks, crowded):
         heap = ["-Xms64m", "-Xmx768m"] if crowded else ["-Xms256m"]
-        return places.ibvrun(ranks, *bind, "-dev", device, "-cp", places.bench_jar(), *heap, "ibvbench.PingPong",
+        return places.ibvrun(ranks, *bind, "-dev", device, "-mpi", "mpjexpress", "-cp", places.bench_jar(), *heap, "ibvbench.PingPong",
                              "--level", level, *(() if pinned else ("--label", name)))
 
     # niodev and smpdev look at every entry of a queue, and smpdev keeps no message that nobody waits for

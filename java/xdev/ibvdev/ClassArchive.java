@@ -4,7 +4,7 @@ package xdev.ibvdev;
 import mpi.MPI;
 
 /**
- * A job of one rank that uses what most programs use, for {@code java -XX:ArchiveClassesAtExit}: ibvrun lets every
+ * A job of one rank, with the package mpi that the class path has, that uses what most programs use, for {@code java -XX:ArchiveClassesAtExit}: ibvrun lets every
  * JVM map the classes that are loaded here.
  */
 public final class ClassArchive {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An archive of the classes that every MPJ Express program on ibvdev loads, which JVMs map instead of reading them.
+"""An archive of the classes that every mpi.* program on ibvdev loads, with our package mpi or that of MPJ Express, which JVMs map instead of reading them.
 
 It is made once for each JVM and set of jars, and kept in the user's cache.  A JVM that does not like it (another heap
 size, changed jars) starts without it.  The jars have to be the beginning of its class path.

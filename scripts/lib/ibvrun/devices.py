@@ -125,12 +125,11 @@ class JavaSide:
         entries = [e for e in ours if e] + users + [e for e in last if e]
         return os.pathsep.join(self.places.path(e) if self.places.stage else e for e in entries)
 
-    def archive_options(self):
-        """For programs whose class path begins with classic_jars.  Staged jars are others to a JVM; a dry run does not
+    def archive_options(self, jars):
+        """For programs whose class path begins with these jars.  Staged jars are others to a JVM; a dry run does not
         take the time to make the archive, and of the tasks of another launcher rank 0 alone does."""
         if self.places.stage or self.opts.dry_run or self.opts.no_class_archive:
             return []
-        jars = self.classic_jars(self.installation.require_jar())
         return archive.options(self.java, jars, self.opts.jvm_options + self.manifest_options, self.environ,
                                0 in self.places.ranks, self.native_options())
 
@@ -171,18 +170,19 @@ def _plan_ibvdev(side, job, places):
     opts = side.opts
     if opts.mpi == "ours":
         return _plan_ours(side, job, places)
-    class_path = side.class_path(side.classic_jars(side.installation.require_jar()), [side.installation.xxdev_jar()])
+    jars = side.classic_jars(side.installation.require_jar())
+    class_path = side.class_path(jars, [side.installation.xxdev_jar()])
     environ = dict(_job_environ(opts, job), MPJ_HOME=side.mpj_home())
-    return side.per_rank(class_path, side.archive_options() + side.native_options(), job.conf_word(), environ,
+    return side.per_rank(class_path, side.archive_options(jars) + side.native_options(), job.conf_word(), environ,
                          **_rendezvous(opts, job, places))
 
 
 def _plan_ours(side, job, places):
     """ibvdev-mpi.jar in place of mpj.jar, which lies behind it for programs that name mpjbuf.Buffer."""
     installation = side.installation
-    class_path = side.class_path([installation.require_mpi_jar(), installation.require_jar()],
-                                 [installation.xxdev_jar()] + side.mpj.found_jars())
-    return side.per_rank(class_path, side.native_options(), job.conf_word(), _job_environ(side.opts, job),
+    jars = [installation.require_mpi_jar(), installation.require_jar()]
+    class_path = side.class_path(jars, [installation.xxdev_jar()] + side.mpj.found_jars())
+    return side.per_rank(class_path, side.archive_options(jars) + side.native_options(), job.conf_word(), _job_environ(side.opts, job),
                          **_rendezvous(side.opts, job, places))
 
 

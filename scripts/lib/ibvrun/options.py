@@ -53,7 +53,7 @@ class Options:
     fan_out: int = 32
     heartbeat_s: float = 10.0
     device: str = "ibvdev"
-    mpi: str = "mpjexpress"
+    mpi: Optional[str] = None  # check() decides
     class_path: Optional[str] = None
     wdir: Optional[str] = None
     jar: Optional[str] = None
@@ -245,9 +245,11 @@ def check(opts):
                         % opts.jvm_options[0])
     if opts.executable and opts.device != "ibvdev":
         raise UserError("-dev %s: --exec programs use the C library behind ibvdev" % opts.device)
-    if opts.mpi == "ours" and (opts.device != "ibvdev" or opts.executable):
+    has_ours = opts.device == "ibvdev" and not opts.executable
+    if opts.mpi == "ours" and not has_ours:
         raise UserError("-mpi ours: its programs are Java and run on -dev ibvdev; leave -mpi or %s out"
                         % ("--exec" if opts.executable else "-dev " + opts.device))
+    opts.mpi = opts.mpi or ("ours" if has_ours else "mpjexpress")
     if opts.jar is not None and not os.path.isfile(opts.jar):
         raise UserError("-jar %s: no such file" % opts.jar)
     if opts.hosts is not None and opts.hostfile is not None:
@@ -266,7 +268,8 @@ What to run
   -dev NAME         device: ibvdev (default), niodev, smpdev (also called multicore), mxdev;
                     hybdev and native are refused with the reason; xxdev: ibvdev for a program that
                     uses the interface of FastMPJ's devices, without MPJ Express
-  -mpi WHICH        the package mpi: mpjexpress (default), or ours: ibvdev-mpi.jar in place of mpj.jar
+  -mpi WHICH        the package mpi on ibvdev: ours (default): ibvdev-mpi.jar in place of mpj.jar, which is
+                    not needed; or mpjexpress, which is what runs on the other devices
   -cp PATH          class path of the program (also -classpath; default: $CLASSPATH, else .);
                     relative entries mean the folder in which ibvrun was called
   -jar FILE         run the main class of this jar; -class NAME is the same as NAME
@@ -277,7 +280,7 @@ What to run
   -psl BYTES        protocol switch limit (default 131072)
   -debug PORT       rank r waits for a Java debugger at PORT + r
   -java FILE        the java to use (default: that of $JAVA_HOME, else of $PATH)
-  --no-class-archive  JVMs do not map the archive of MPJ Express's classes in the user's cache
+  --no-class-archive  JVMs do not map the archive of our and MPJ Express's classes in the user's cache
   -mpjhome DIR      the MPJ Express to use (default: $MPJ_HOME, else Debian's /usr/share/mpj)
   Any other word that starts with - or @ before the class is handed to the JVM (-Xmx1g, -Dname=value,
   -javaagent:..., --add-opens ...); {rank} and {size} are replaced in it.
