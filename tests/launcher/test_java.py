@@ -140,7 +140,7 @@ class Java(LauncherTest):
 
 class DryRun(LauncherTest):
     def test_lines_can_be_run_by_a_shell(self):
-        out, err = self.succeed("-n", "-np", 2, "-wdir", self.folder, "-Da=b c", "-cp", CLASSES, "Probe",
+        out, err = self.succeed("-n", "-np", 2, "-mpi", "mpjexpress", "-wdir", self.folder, "-Da=b c", "-cp", CLASSES, "Probe",
                                 "arguments", "it's", "a  b")
         self.assertEqual(err, "")
         self.assertEqual(os.listdir(self.tmpdir), [])

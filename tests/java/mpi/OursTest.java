@@ -68,14 +68,13 @@ class OursTest {
 
 	@ParameterizedTest(name = "{0}, {1} ranks")
 	@MethodSource("standard")
-	void asTheStandardHasIt(Mode mode, int np) {
-		everyRank(job(mode, np, Standard.class).run().assertSuccess(), np, "as the standard has it");
-	}
-
-	@ParameterizedTest(name = "{0}, {1} ranks")
-	@MethodSource("standard")
-	void collectiveOperationsThatAreStarted(Mode mode, int np) {
-		everyRank(job(mode, np, Started.class).run().assertSuccess(), np, "all that was started is complete");
+	void programsOfOursInOneProcessEach(Mode mode, int np) {
+		String seed = Long.toString(System.nanoTime());
+		Result result = job(mode, np, Programs.class, seed, "300").run().assertSuccess();
+		everyRank(result, np, "as the standard has it");
+		everyRank(result, np, "all that was started is complete");
+		everyRank(result, np, "bad input is refused");
+		everyRank(result, np, "300 operations of seed " + seed + " passed");
 	}
 
 	@Test

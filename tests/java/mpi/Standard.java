@@ -7,6 +7,7 @@ import java.nio.IntBuffer;
 import mpi.Cartcomm;
 import mpi.Comm;
 import mpi.Datatype;
+import mpi.GraphParms;
 import mpi.Intracomm;
 import mpi.MPI;
 import mpi.MPIException;
@@ -53,6 +54,7 @@ public final class Standard {
 		buffers();
 		buffered();
 		overlappingCreations();
+		inquiries();
 		MPI.Finalize();
 		Check.that(!MPI.Initialized(), "initialized after Finalize");
 		System.out.println("rank " + rank + ": as the standard has it");
@@ -485,5 +487,21 @@ public final class Standard {
 			Check.eq(t, in[0], "message of communicator %d", t);
 		}
 		Request.Waitall(sends);
+	}
+
+	/** What only answers, and what has no effect. */
+	private static void inquiries() {
+		Datatype part = Datatype.Indexed(new int[] {1, 2}, new int[] {4, 1}, MPI.INT);
+		Check.eq(1, part.Lb(), "lower bound");
+		Check.eq(5, part.Ub(), "upper bound");
+		Check.eq(12, part.getByteSize(), "bytes of an item");
+		Check.eq(MPI.INT.baseType, part.getType(), "basic type");
+		Check.that(MPI.isMainThread() && MPI.queryThread() == MPI.THREAD_MULTIPLE, "threads");
+		Check.that(!MPI.Get_processor_name().isEmpty(), "the name of the processor");
+		comm.Group().free();
+		Check.eq(size, comm.Group().Size(), "a group after free");
+		Check.eq(0, new Status().Get_count(MPI.INT), "an empty status");
+		Check.that(new MPIException().getMessage() == null, "an exception without a text");
+		Check.that(new MPI() != null&& new GraphParms().index == null, "constructors");
 	}
 }

@@ -196,6 +196,7 @@ public final class Started {
 		Check.eq(1, Request.Waitany(all).index, "the collective operation is complete before the message");
 		Check.that(all[1].Is_null(), "Is_null after Waitany");
 		Check.eq(size * (size - 1) / 2, sum[0], "its result");
+		comm.Barrier(); // no message comes before its receiver is here
 		comm.Send(new int[] {rank}, 0, 1, MPI.INT, (rank + 1) % size, 5);
 		Check.eq(0, Request.Waitany(all).index, "the message");
 		Request given = comm.Ibcast(new int[100_000], 0, 100_000, MPI.INT, 0);
