@@ -12,7 +12,7 @@ import xxdev.ibvdev.Communicator;
 final class Engine {
 	/** A blocking operation that takes more direct memory than this is sent as messages from where it lies. */
 	private static final int MOST_BYTES = 4 << 20;
-	/** Staging memories that are kept. */
+	/** Bounce buffers that are kept. */
 	private static final int KEPT = 4;
 	/** By kind: the number of the type in ibvx_coll.h. */
 	private static final int[] TYPES = {7, 0, 1, 2, 3, 4, 5, 6};
@@ -21,7 +21,7 @@ final class Engine {
 
 	final Communicator communicator;
 	final int size;
-	private final ArrayDeque<Staging> free = new ArrayDeque<>();
+	private final ArrayDeque<Bounce> free = new ArrayDeque<>();
 
 	private Engine(Communicator communicator, int size) {
 		this.communicator = communicator;
@@ -48,16 +48,16 @@ final class Engine {
 		communicator.free();
 	}
 
-	Staging staging() {
+	Bounce bounce() {
 		synchronized (free) {
-			return free.isEmpty() ? new Staging() : free.pop();
+			return free.isEmpty() ? new Bounce() : free.pop();
 		}
 	}
 
-	void release(Staging staging) {
+	void release(Bounce bounce) {
 		synchronized (free) {
 			if (free.size() < KEPT)
-				free.push(staging);
+				free.push(bounce);
 		}
 	}
 
@@ -72,7 +72,7 @@ final class Engine {
 	}
 
 	private static long room(Parts parts, int number, Datatype type) {
-		return Staging.room(Operation.bytes(parts, number, type));
+		return Bounce.room(Operation.bytes(parts, number, type));
 	}
 
 	Operation barrier() {

@@ -8,7 +8,7 @@ import xxdev.ibvdev.Communicator;
 final class Operation implements Pending {
 	private final Engine engine;
 	private final String name;
-	private final Staging staging;
+	private final Bounce bounce;
 	private final Communicator.Description description;
 	/** Where the result belongs; null: nowhere. */
 	private Object target;
@@ -21,14 +21,14 @@ final class Operation implements Pending {
 	private long handle;
 	private volatile boolean abandoned;
 
-	/** dataBytes: of all that in() and out() are going to name, each rounded up by Staging.room(). */
+	/** dataBytes: of all that in() and out() are going to name, each rounded up by Bounce.room(). */
 	Operation(Engine engine, String name, int kind, int root, long dataBytes) {
 		this.engine = engine;
 		this.name = name;
-		staging = engine.staging();
-		long tables = 2 * Staging.room(2L * Long.BYTES * engine.size);
-		staging.begin(name, Communicator.Description.BYTES, Communicator.Description.BYTES + tables + dataBytes);
-		description = new Communicator.Description(staging.memory(), kind, root);
+		bounce = engine.bounce();
+		long tables = 2 * Bounce.room(2L * Long.BYTES * engine.size);
+		bounce.begin(name, Communicator.Description.BYTES, Communicator.Description.BYTES + tables + dataBytes);
+		description = new Communicator.Description(bounce.memory(), kind, root);
 	}
 
 	/** Bytes of these parts. */
@@ -43,11 +43,11 @@ final class Operation implements Pending {
 	private int table(Parts of, int number, Datatype each) {
 		if (of.isEven())
 			return 0;
-		int table = staging.take(2L * Long.BYTES * number);
+		int table = bounce.take(2L * Long.BYTES * number);
 		long begin = 0;
 		for (int i = 0; i < number; i++) {
 			long bytes = (long) of.count(i) * each.size * each.unitBytes();
-			staging.memory().putLong(table + i * Long.BYTES, bytes).putLong(table + (number + i) * Long.BYTES, begin);
+			bounce.memory().putLong(table + i * Long.BYTES, bytes).putLong(table + (number + i) * Long.BYTES, begin);
 			begin += bytes;
 		}
 		return table;
@@ -55,7 +55,7 @@ final class Operation implements Pending {
 
 	/** What is sent: so many parts. fill is false: only room for what is received in the same memory. */
 	void in(Object buf, int from, Parts of, int number, Datatype each, boolean fill) {
-		int where = staging.take(bytes(of, number, each));
+		int where = bounce.take(bytes(of, number, each));
 		description.in(where, of.isEven() ? of.count(0) * each.size * each.unitBytes() : 0, table(of, number, each));
 		if (!fill)
 			result(buf, from, of, number, each, where);
@@ -65,24 +65,24 @@ final class Operation implements Pending {
 
 	/** What is received. */
 	void out(Object buf, int to, Parts of, int number, Datatype each) {
-		int where = staging.take(bytes(of, number, each));
+		int where = bounce.take(bytes(of, number, each));
 		description.out(where, of.isEven() ? of.count(0) * each.size * each.unitBytes() : 0, table(of, number, each));
 		result(buf, to, of, number, each, where);
 	}
 
 	/** The operands, and room for the result. */
 	void operands(Object sendbuf, int sendoffset, int items, Datatype each, int libraryType, int libraryOp, boolean pairs) {
-		int where = staging.take((long) items * each.size * each.unitBytes());
-		staging.put(where, sendbuf, sendoffset, items, each);
+		int where = bounce.take((long) items * each.size * each.unitBytes());
+		bounce.put(where, sendbuf, sendoffset, items, each);
 		description.in(where, 0, 0);
 		description.reduction(pairs ? items * each.size / 2 : items * each.size, libraryType, libraryOp);
 	}
 
 	/** So many elements of the result belong to each rank. */
 	void shares(int[] counts, Datatype each, boolean pairs) {
-		int table = staging.take((long) Long.BYTES * counts.length);
+		int table = bounce.take((long) Long.BYTES * counts.length);
 		for (int i = 0; i < counts.length; i++)
-			staging.memory().putLong(table + i * Long.BYTES, pairs ? counts[i] * each.size / 2 : counts[i] * each.size);
+			bounce.memory().putLong(table + i * Long.BYTES, pairs ? counts[i] * each.size / 2 : counts[i] * each.size);
 		description.shares(table);
 	}
 
@@ -99,16 +99,16 @@ final class Operation implements Pending {
 		at = where;
 	}
 
-	/** Copies parts to the staging memory, or back. */
+	/** Copies parts to the bounce buffer, or back. */
 	private void walk(boolean put, Object buf, int first, Parts of, int number, Datatype each, int where) {
 		int now = where;
 		int steps = of.isEven() ? 1 : number;
 		for (int i = 0; i < steps; i++) {
 			int items = of.isEven() ? number * of.count(0) : of.count(i);
 			if (put)
-				staging.put(now, buf, of.begin(first, i, each), items, each);
+				bounce.put(now, buf, of.begin(first, i, each), items, each);
 			else
-				staging.get(now, buf, of.begin(first, i, each), items, each);
+				bounce.get(now, buf, of.begin(first, i, each), items, each);
 			now += items * each.size * each.unitBytes();
 		}
 	}
@@ -116,15 +116,15 @@ final class Operation implements Pending {
 	private void deliver() {
 		if (target != null)
 			walk(false, target, offset, parts, count, type, at);
-		engine.release(staging);
+		engine.release(bounce);
 	}
 
 	/** Executes it; blocks. */
 	void run() {
 		try {
-			engine.communicator.run(name, staging.memory());
+			engine.communicator.run(name, bounce.memory());
 		} catch (XXDevException e) {
-			engine.release(staging);
+			engine.release(bounce);
 			throw Errors.of(e);
 		}
 		deliver();
@@ -133,7 +133,7 @@ final class Operation implements Pending {
 	/** Begins it. Its memory stays reachable until it is complete, whatever becomes of the request. */
 	void start() {
 		try {
-			handle = engine.communicator.start(name, staging.memory());
+			handle = engine.communicator.start(name, bounce.memory());
 		} catch (XXDevException e) {
 			throw Errors.of(e);
 		}

@@ -74,7 +74,6 @@ class ClassArchive(LauncherTest):
         self.assertEqual((calls.count("ArchiveClassesAtExit"), calls.count("SharedArchiveFile"), len(calls.splitlines())),
                          (1, 0, 3))
 
-
     def test_each_package_mpi_has_its_own(self):
         self.assertGreater(self.ring(), 50)
         self.mpi = "ours"

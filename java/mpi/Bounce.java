@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /** Direct memory of one operation of the native library: its description, the tables of its parts, and the elements. Used by one operation at a time. */
-final class Staging {
+final class Bounce {
 	private static final int ALIGN = 64;
 	private static final int LEAST_BYTES = 4096;
 
