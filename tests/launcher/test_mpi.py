@@ -13,7 +13,7 @@ from support import LauncherTest, main, read, wait_for
 
 def setUpModule():
     global CLASSES
-    CLASSES = support.compile_java("Ring.java")
+    CLASSES = support.compile_java("Ring.java", os.path.join("..", "..", "java", "examples", "HelloIbvdev.java"))
 
 
 class ClassArchive(LauncherTest):
@@ -100,6 +100,15 @@ class Jobs(LauncherTest):
             with self.subTest(np=np):
                 self.ring(np)
         self.ring(2, "-mpi", "ours", "-mpjhome", self.folder, words=("rounds", 3), rounds=3)
+
+    def test_the_example_does_the_same_on_both(self):
+        found = []
+        for mpi in ("ours", "mpjexpress"):
+            out, err = self.succeed("-np", 3, "-mpi", mpi, "-cp", CLASSES, "HelloIbvdev")
+            self.assertEqual(err, "")
+            found.append(sorted(re.sub(r"process \d+", "", out).splitlines()))
+        self.assertEqual(*found)
+        self.assertEqual(len(found[0]), 4)
 
     def test_niodev(self):
         for np in (2, 4):
