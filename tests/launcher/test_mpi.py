@@ -158,7 +158,8 @@ class Jobs(LauncherTest):
         status, _, err = self.run_job("-np", 3, "--grace", 10, "-cp", CLASSES, "Ring", "throw")
         self.assertEqual(status, 1)
         self.assertIn("thrown by rank 2", err)
-        self.assertRegex(err, r"ibvrun: rank 2 \(pid \d+\) exited with status 1; ending the job")
+        # its peers are notified before its JVM has gone, and one of them may be gone sooner
+        self.assertRegex(err, r"ibvrun: rank [0-2] \(pid \d+\) exited with status 1; ending the job")
         self.assert_nothing_left()
 
     def hanging(self, np, *options):
