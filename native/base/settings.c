@@ -111,7 +111,7 @@ static const struct setting_info table[SETTING_COUNT] = {
 		    "how long a peer may be silent, also a stopped one, until UCX's connection to it is given up; 0: for ever"),
 	[SETTING_OFI_PROVIDER] =
 		TEXT("ofi_provider", 63, "",
-		     "provider of libfabric: tcp;ofi_rxm, verbs;ofi_rxm, efa, cxi; empty: the best one that is here, TCP last"),
+		     "provider of libfabric: tcp;ofi_rxm, verbs;ofi_rxm, efa, cxi; empty: the first of efa, cxi, psm3, tcp that is here"),
 	[SETTING_OFI_TIMEOUT_MS] =
 		INT("ofi_timeout_ms", "ms", 0, MS_MAX, false, "15000",
 		    "how long a peer may be silent, also a stopped one, until libfabric's connection to it is given up; 0: for ever"),

@@ -293,7 +293,7 @@ int ibvx_comm_join(struct ibvx_comm *local, int leader, int remote_leader, int c
 	id = comm_id_agree(local, &bridge);
 	if (id < 0)
 		return id;
-	peers = malloc(((size_t)size + (size_t)theirs) * sizeof(*peers));
+	peers = calloc((size_t)size + (size_t)theirs, sizeof(*peers));
 	rc = peers ? comm_join_lists(local, &bridge, first != 0, theirs, peers)
 		   : error_set(-ENOMEM, "no memory for a communicator of %d members", size + theirs);
 	if (rc == 0) {

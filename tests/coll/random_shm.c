@@ -8,7 +8,7 @@
 #include "shm/job.h"
 
 #define LARGEST 400000
-#define LIMIT_S 100
+#define LIMIT_S 600
 
 static int rank_main(struct ibvx **ep, int rank, void *arg)
 {

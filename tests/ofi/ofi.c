@@ -240,8 +240,10 @@ static void test_providers(void **state)
 	choose(none, NULL, chosen, sizeof(chosen));
 	assert_string_equal(chosen, "");
 	choose(many, NULL, chosen, sizeof(chosen));
-	assert_string_equal(chosen, "verbs;ofi_rxm mlx5_0");
+	assert_string_equal(chosen, "tcp nosuch1");
 	assert_string_equal(ofi_double.asked, "");
+	choose(many, "provider=verbs;ofi_rxm", chosen, sizeof(chosen));
+	assert_string_equal(chosen, "verbs;ofi_rxm mlx5_0");
 	choose(many, "provider=tcp", chosen, sizeof(chosen));
 	assert_string_equal(chosen, "tcp nosuch1");
 	assert_string_equal(ofi_double.asked, "tcp");

@@ -16,7 +16,7 @@
 #define LIBRARY_UNIVERSE_LEAST 16
 
 /* Best first, with their utility providers. */
-static const char *const ofi_library_providers[] = {"efa", "cxi", "psm3", "verbs;ofi_rxm", "tcp", "tcp;ofi_rxm"};
+static const char *const ofi_library_providers[] = {"efa", "cxi", "psm3", "tcp", "tcp;ofi_rxm", "verbs;ofi_rxm"};
 #define LIBRARY_PROVIDERS (sizeof(ofi_library_providers) / sizeof(ofi_library_providers[0]))
 
 void ofi_library_environment(struct ofi_library_environment *e, int size)
@@ -118,7 +118,7 @@ int ofi_library_choose(const struct ofi_library *library, const struct settings 
 		return *info ? 0 : error_set(-ENOMEM, "no memory for libfabric");
 	return error_set(-ENODEV,
 			 "libfabric has no provider \"%s\" for reliable datagrams here: fi_info -t FI_EP_RDM lists those for ofi_provider",
-			 provider[0] ? provider : "efa, cxi, psm3, verbs;ofi_rxm, tcp, tcp;ofi_rxm");
+			 provider[0] ? provider : "efa, cxi, psm3, tcp, tcp;ofi_rxm, verbs;ofi_rxm");
 }
 
 /* What was loaded and chosen. */
@@ -136,7 +136,7 @@ static int ofi_library_look(const struct settings *settings, char *out, size_t s
 		      OFI_MINOR(l.version()), info->fabric_attr->prov_name, info->domain_attr->name,
 		      settings_text(settings, SETTING_OFI_PROVIDER)[0]
 			      ? "setting ofi_provider"
-			      : "the first one here of efa, cxi, psm3, verbs;ofi_rxm, tcp, tcp;ofi_rxm");
+			      : "the first one here of efa, cxi, psm3, tcp, tcp;ofi_rxm, verbs;ofi_rxm");
 	l.freeinfo(info);
 	return rc;
 }

@@ -8,6 +8,8 @@ import mpi.Cartcomm;
 import mpi.Comm;
 import mpi.Datatype;
 import mpi.GraphParms;
+import mpi.Graphcomm;
+import mpi.Intercomm;
 import mpi.Intracomm;
 import mpi.MPI;
 import mpi.MPIException;
@@ -502,6 +504,41 @@ public final class Standard {
 		Check.eq(size, comm.Group().Size(), "a group after free");
 		Check.eq(0, new Status().Get_count(MPI.INT), "an empty status");
 		Check.that(new MPIException().getMessage() == null, "an exception without a text");
+		Check.that("why".equals(new MPIException("why").getMessage()), "the text of an exception");
+		Check.that(new MPIException(new Error("cause")).getCause() instanceof Error, "the cause of an exception");
 		Check.that(new MPI() != null&& new GraphParms().index == null, "constructors");
+		new Status().free();
+		topologies();
+		userFunction();
+	}
+
+	/** Where a process would be in a topology, and the other side of an inter-communicator. */
+	private static void topologies() {
+		Cartcomm line = comm.Create_cart(new int[] {size}, new boolean[] {false}, false);
+		Check.eq(rank, line.Map(new int[] {size}, new boolean[] {false}), "place in a grid of all");
+		Check.eq(rank == 0 ? 0 : MPI.UNDEFINED, line.Map(new int[] {1}, new boolean[] {false}), "place in a grid of one");
+		Graphcomm apart = comm.Create_graph(new int[size], new int[0], false);
+		Check.eq(rank, apart.Map(new int[size], new int[0]), "place in a graph of all");
+		Check.eq(rank == 0 ? 0 : MPI.UNDEFINED, apart.Map(new int[1], new int[0]), "place in a graph of one");
+		if (size > 1) {
+			boolean first = rank == 0;
+			Intercomm inter = comm.Create_intercomm(comm.Split(first ? 0 : 1, rank), 0, first ? 1 : 0, 31);
+			Check.eq(first ? size - 1 : 1, inter.Remote_group().Size(), "size of the remote group");
+		}
+	}
+
+	private static void userFunction() {
+		User_function last = new User_function() {
+			@Override
+			public void Call(Object in, int inOffset, Object inOut, int inOutOffset, int count, Datatype type) {
+				System.arraycopy(in, inOffset, inOut, inOutOffset, count);
+			}
+		};
+		int[] to = {1, 2};
+		last.Call(new int[] {7}, 0, to, 1, 1, MPI.INT);
+		Check.eq(7, to[1], "a direct call");
+		int[] sum = new int[1];
+		comm.Allreduce(new int[] {3}, 0, sum, 0, 1, MPI.INT, new Op(last, true, 1));
+		Check.eq(3, sum[0], "an operation with a code");
 	}
 }
