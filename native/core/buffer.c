@@ -2,9 +2,9 @@
 #include "core/buffer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "core/layout.h"
 
 void buffer_set_layout(struct buffer *b, char *base, const struct ibvx_layout *layout, size_t bytes)
@@ -26,7 +26,7 @@ void buffer_adopt_copy(struct buffer *b, void *copy)
 
 bool buffer_take_copy(struct buffer *b)
 {
-	char *copy = malloc(buffer_bytes(b) + 1);
+	char *copy = pool_get(buffer_bytes(b) + 1);
 
 	if (!copy)
 		return false;
@@ -44,13 +44,13 @@ void buffer_fini(struct buffer *b)
 	case BUFFER_CONTIGUOUS:
 	case BUFFER_SEGMENTS: break;
 	case BUFFER_SPLIT:
-		free(b->base[1]);
+		pool_put(b->base[1]);
 		b->base[1] = NULL;
 		break;
 	case BUFFER_LAYOUT: layout_put(b->layout); break;
 	case BUFFER_COPY:
 	case BUFFER_PINNABLE:
-		free(b->bounce);
+		pool_put(b->bounce);
 		b->bounce = NULL;
 		break;
 	}
@@ -64,7 +64,7 @@ int buffer_accept(struct buffer *b)
 	if ((split ? b->bytes[0] : buffer_bytes(b)) > b->capacity)
 		return -EMSGSIZE;
 	if (split && b->bytes[1] > 0) {
-		b->base[1] = malloc(b->bytes[1]);
+		b->base[1] = pool_get(b->bytes[1]);
 		if (!b->base[1])
 			return -ENOMEM;
 	}
@@ -102,7 +102,7 @@ void buffer_read(const struct buffer *b, uint64_t at, void *to, size_t len, copy
 static char *buffer_bounce(struct buffer *b)
 {
 	if (!b->bounce)
-		b->bounce = malloc(buffer_bytes(b) + 1);
+		b->bounce = pool_get(buffer_bytes(b) + 1);
 	return b->bounce;
 }
 

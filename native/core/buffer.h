@@ -40,7 +40,7 @@ struct buffer {
 	char *base[2];
 	size_t bytes[2];                /* head, body: of a receive once it has matched */
 	size_t capacity;                /* receive */
-	char *bounce;                   /* malloc() */
+	char *bounce;                   /* pool_get() */
 	uint64_t bounce_at, bounce_end; /* PINNABLE receive: the part of the bounce buffer that is not in its memory yet */
 	union {
 		const struct ibvx_layout *layout; /* LAYOUT: holds a reference */

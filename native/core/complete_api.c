@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* wait, test, waitany, peek, cancel, free of ibvx.h */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/pool.h"
 #include "core/api.h"
 #include "core/complete.h"
 #include "core/continuation.h"
@@ -347,5 +347,5 @@ int ibvx_request_free(struct ibvx *ep, ibvx_req *req)
 
 void ibvx_free(void *memory)
 {
-	free(memory);
+	pool_put(memory);
 }

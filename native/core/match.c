@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/match.h"
 
-#include <stdlib.h>
-
+#include "base/pool.h"
 #include "core/peer.h"
 #include "core/waiter.h"
 
@@ -188,12 +187,12 @@ int envelope_accept_slow(struct request *r, const struct envelope *e)
  * envelope is kept alone, so that its receive fails and order holds. */
 struct umsg *umsg_new(struct peer *p, const struct wire_hdr *hdr, const struct envelope *e, size_t room)
 {
-	struct umsg *u = malloc(sizeof(*u) + room);
+	struct umsg *u = pool_get(sizeof(*u) + room);
 	bool lost = false;
 
 	if (!u) {
 		lost = true;
-		u = malloc(sizeof(*u));
+		u = pool_get(sizeof(*u));
 	}
 	if (!u) {
 		peer_broken(p, "no memory for the envelope of a message of %zu bytes", e->head + e->body);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/pool.h"
 #include "core/agree.h"
 #include "core/background.h"
 #include "core/core.h"
@@ -436,4 +437,5 @@ void core_free(struct ibvx *ep)
 	request_table_fini(&ep->requests);
 	log_close(&ep->log);
 	free(ep);
+	pool_drain();
 }

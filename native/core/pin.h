@@ -59,7 +59,7 @@ void pin_call_owner(struct request *r);
  * no zero-copy send. */
 void pin_attend(struct request *r, struct ibvx_pin *pin);
 
-/* What of r, complete, pinnable, without error, is still in the bounce buffer: to *pin, or as the return value if pin is NULL (free()). */
+/* What of r, complete, pinnable, without error, is still in the bounce buffer: to *pin, or as the return value if pin is NULL (pool_put()). */
 void *pin_take_rest(struct request *r, struct ibvx_pin *pin);
 
 #endif

@@ -2,8 +2,8 @@
 #include "core/receive.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
+#include "base/pool.h"
 #include "core/complete.h"
 #include "core/eager.h"
 #include "core/flow_control.h"
@@ -87,7 +87,7 @@ void receive_extracted(struct ibvx *ep, struct request *r, struct umsg *u)
 		flow_release(p, u->cost);
 		rendezvous_receive(ep, r, error, &offer);
 	}
-	free(u);
+	pool_put(u);
 }
 
 void receive_discard(struct ibvx *ep, struct umsg *u)
@@ -101,7 +101,7 @@ void receive_discard(struct ibvx *ep, struct umsg *u)
 			u->peer->inflow = INFLOW_DROP;
 		else
 			flow_release(u->peer, u->cost);
-		free(u);
+		pool_put(u);
 		return;
 	}
 	r->detached = true;
@@ -117,14 +117,14 @@ void receive_free_all(struct ibvx *ep)
 		struct umsg *u = LIST_ITEM(ep->arrivals.next, struct umsg, link);
 
 		list_remove(&u->link);
-		free(u);
+		pool_put(u);
 	}
 	for (uint32_t i = 0; i < ep->requests.chunk_count * REQUEST_CHUNK; i++) {
 		struct request *r = request_at(&ep->requests, i);
 
 		if (!r)
 			continue;
-		free(r->message);
+		pool_put(r->message);
 		pin_drop(ep, r);
 		buffer_fini(&r->buffer);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The sends of ibvx.h and ibvx_pin.h. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/pool.h"
 #include "core/api.h"
 #include "core/background.h"
 #include "core/continuation.h"
@@ -146,7 +146,7 @@ int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, in
 /* What keeps the message of a non-blocking send until it has left. */
 struct api_source {
 	struct ibvx_pin *pin; /* zero-copy send: the layer does, until it is dropped */
-	void *copy;           /* the library, in this block of malloc(): NULL once it is taken over */
+	void *copy;           /* the library, in this block of the pool: NULL once it is taken over */
 	bool brief;           /* the library copies what cannot leave at once */
 };
 
@@ -288,7 +288,7 @@ int ibvx_pin_isend_copy(struct ibvx *ep, void *copy, const struct ibvx_sbuf *buf
 	struct api_source source = {.copy = copy, .brief = !copy};
 	int rc = api_isend(ep, buf, dest, tag, context, sync, &source, req);
 
-	free(source.copy);
+	pool_put(source.copy);
 	return rc;
 }
 

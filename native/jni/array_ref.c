@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/pool.h"
 #include "jni/common.h"
 
 /* One stretch of a copy: the thread is not at a safepoint meanwhile, some ten microseconds. */
@@ -230,7 +231,7 @@ static void *array_ref_copy_rows(const struct array_ref *p, size_t *bytes)
 	int32_t *table;
 
 	*bytes = array_ref_capacity(p);
-	table = malloc(*bytes);
+	table = pool_get(*bytes);
 	if (!table)
 		return NULL;
 	table[0] = (int32_t)p->length;
@@ -254,7 +255,7 @@ void *array_ref_copy(const struct array_ref *p, size_t *bytes)
 		copy = array_ref_copy_rows(p, bytes);
 	} else {
 		*bytes = p->length;
-		copy = malloc(p->length ? p->length : 1);
+		copy = pool_get(p->length ? p->length : 1);
 		if (copy)
 			array_ref_pull(p, 0, p->length, copy);
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/pool.h"
 #include "jni/array_ref.h"
 #include "jni/common.h"
 #include "jni/endpoint.h"
@@ -44,7 +45,7 @@ static int copied_send(struct ibvx *ep, const struct array_ref *p, const struct 
 	void *copy = array_ref_copy(p, &bytes);
 	int rc = copy ? plain_send(ep, copy, bytes, to, sync) : -ENOMEM;
 
-	free(copy);
+	pool_put(copy);
 	return rc;
 }
 
@@ -199,7 +200,7 @@ static int received(struct array_ref *p, struct ibvx_status *status, int rc, jlo
 
 	if (rc >= 0 && array_ref_direct(p)) {
 		array_ref_push(p, p->heap.rest_at, p->heap.rest_bytes, p->heap.bounce + p->heap.rest_at);
-		free(p->heap.bounce);
+		ibvx_free(p->heap.bounce);
 	} else if (rc >= 0 && array_ref_is_array(p) && status->body) {
 		array_ref_push(p, 0, bytes, status->body);
 	} else if (rc >= 0 && array_ref_is_rows(p)) {
