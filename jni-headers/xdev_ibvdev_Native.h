@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 #undef xdev_ibvdev_Native_ABI
-#define xdev_ibvdev_Native_ABI 4L
+#define xdev_ibvdev_Native_ABI 5L
 #undef xdev_ibvdev_Native_RESULT_SOURCE
 #define xdev_ibvdev_Native_RESULT_SOURCE 0L
 #undef xdev_ibvdev_Native_RESULT_TAG
@@ -23,8 +23,14 @@ extern "C" {
 #define xdev_ibvdev_Native_RESULT_BODY 32L
 #undef xdev_ibvdev_Native_RESULT_BYTES
 #define xdev_ibvdev_Native_RESULT_BYTES 40L
+#undef xdev_ibvdev_Native_ENOMEM
+#define xdev_ibvdev_Native_ENOMEM 12L
 #undef xdev_ibvdev_Native_EBUSY
 #define xdev_ibvdev_Native_EBUSY 16L
+#undef xdev_ibvdev_Native_EINVAL
+#define xdev_ibvdev_Native_EINVAL 22L
+#undef xdev_ibvdev_Native_ELIBACC
+#define xdev_ibvdev_Native_ELIBACC 79L
 #undef xdev_ibvdev_Native_ESHUTDOWN
 #define xdev_ibvdev_Native_ESHUTDOWN 108L
 #undef xdev_ibvdev_Native_ETIMEDOUT
@@ -101,6 +107,14 @@ JNIEXPORT jbyteArray JNICALL Java_xdev_ibvdev_Native_describeLauncher
  * Signature: ()[B
  */
 JNIEXPORT jbyteArray JNICALL Java_xdev_ibvdev_Native_errorText
+  (JNIEnv *, jclass);
+
+/*
+ * Class:     xdev_ibvdev_Native
+ * Method:    errorRank
+ * Signature: ()I
+ */
+JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_errorRank
   (JNIEnv *, jclass);
 
 /*

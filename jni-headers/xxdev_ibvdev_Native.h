@@ -33,14 +33,28 @@ extern "C" {
 #define xxdev_ibvdev_Native_ROWS 16L
 #undef xxdev_ibvdev_Native_TYPE_MASK
 #define xxdev_ibvdev_Native_TYPE_MASK 255LL
+#undef xxdev_ibvdev_Native_ENOENT
+#define xxdev_ibvdev_Native_ENOENT 2L
+#undef xxdev_ibvdev_Native_ENOMEM
+#define xxdev_ibvdev_Native_ENOMEM 12L
+#undef xxdev_ibvdev_Native_EBUSY
+#define xxdev_ibvdev_Native_EBUSY 16L
 #undef xxdev_ibvdev_Native_EINVAL
 #define xxdev_ibvdev_Native_EINVAL 22L
+#undef xxdev_ibvdev_Native_EMFILE
+#define xxdev_ibvdev_Native_EMFILE 24L
+#undef xxdev_ibvdev_Native_EFBIG
+#define xxdev_ibvdev_Native_EFBIG 27L
+#undef xxdev_ibvdev_Native_ENOSPC
+#define xxdev_ibvdev_Native_ENOSPC 28L
+#undef xxdev_ibvdev_Native_EPIPE
+#define xxdev_ibvdev_Native_EPIPE 32L
 #undef xxdev_ibvdev_Native_EMSGSIZE
 #define xxdev_ibvdev_Native_EMSGSIZE 90L
 #undef xxdev_ibvdev_Native_EPROTOTYPE
 #define xxdev_ibvdev_Native_EPROTOTYPE 91L
-#undef xxdev_ibvdev_Native_EBUSY
-#define xxdev_ibvdev_Native_EBUSY 16L
+#undef xxdev_ibvdev_Native_ECONNRESET
+#define xxdev_ibvdev_Native_ECONNRESET 104L
 #undef xxdev_ibvdev_Native_ESHUTDOWN
 #define xxdev_ibvdev_Native_ESHUTDOWN 108L
 #undef xxdev_ibvdev_Native_ETIMEDOUT
@@ -101,6 +115,14 @@ JNIEXPORT jbyteArray JNICALL Java_xxdev_ibvdev_Native_jobId
  * Signature: ()[B
  */
 JNIEXPORT jbyteArray JNICALL Java_xxdev_ibvdev_Native_errorText
+  (JNIEnv *, jclass);
+
+/*
+ * Class:     xxdev_ibvdev_Native
+ * Method:    errorRank
+ * Signature: ()I
+ */
+JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_errorRank
   (JNIEnv *, jclass);
 
 /*

@@ -40,7 +40,8 @@ struct ibvx_continuation {
 	bool running, due, abandoned;
 	struct ibvx_continuation *next_due;
 	struct ibvx_completion *done;
-	char why[200]; /* the text of the first error of a message */
+	char why[200]; /* the first error of a message: its text, and the rank that it concerns, -1: none */
+	int why_rank;
 };
 
 /* Calls c->run() for the first time.  c is zero but for the layer's fields. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package mpi;
 
+import xxdev.ErrorCode;
 import xxdev.XXDevException;
 
 /**
@@ -23,7 +24,6 @@ public class Request {
 	/** The outcome that was found but not given out. */
 	private Status ready;
 	private RuntimeException failure;
-	private boolean cancelled;
 	/** Of a receive of a derived type: where the elements arrive, and where they belong. */
 	private Object packed;
 	private Object target;
@@ -40,7 +40,6 @@ public class Request {
 		pending = null;
 		ready = null;
 		failure = null;
-		cancelled = false;
 	}
 
 	/** The operation is complete from the beginning. */
@@ -114,7 +113,7 @@ public class Request {
 	private void fail(XXDevException e) {
 		operation = null;
 		unpack(null, null, 0, null);
-		if (cancelled)
+		if (e.code() == ErrorCode.CANCELLED)
 			ready = Status.ofCancelled();
 		else
 			failure = e;
@@ -181,7 +180,8 @@ public class Request {
 		if (pending != null)
 			throw Errors.of("Cancel: the request is a collective operation: wait for it");
 		try {
-			cancelled |= operation != null && operation.cancel();
+			if (operation != null)
+				operation.cancel();
 		} catch (XXDevException e) {
 			throw Errors.of(e);
 		}

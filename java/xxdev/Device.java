@@ -70,8 +70,9 @@ public abstract class Device {
 		if (found == null && context != Device.class.getClassLoader())
 			found = find(device, Device.class.getClassLoader(), known);
 		if (found == null)
-			throw new XXDevException("newInstance: there is no device \"" + device
-					+ "\"; found on the class path: " + (known.isEmpty() ? "none" : String.join("; ", known)) + ": add the device's jar to the class path");
+			throw new XXDevException(ErrorCode.BAD_ARGUMENT, -1,
+					"newInstance: there is no device \"" + device + "\"; found on the class path: " + (known.isEmpty() ? "none" : String.join("; ", known))
+							+ ": add the device's jar to the class path");
 		return found;
 	}
 

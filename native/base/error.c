@@ -16,6 +16,7 @@
  * the small static surplus of the C library, and a JVM may load many copies of this one. */
 struct error_text {
 	char text[TEXT_BYTES];
+	int rank;
 	struct error_text *next, **prev;
 };
 
@@ -76,12 +77,14 @@ static struct error_text *error_make(void)
 }
 
 /* The calling thread's text becomes this one; errno is what it was. */
-static void error_store(const char *text, int saved)
+static void error_store(const char *text, int rank, int saved)
 {
 	struct error_text *own = error_make();
 
-	if (own)
+	if (own) {
 		memcpy(own->text, text, strlen(text) + 1);
+		own->rank = rank;
+	}
 	errno = saved;
 }
 
@@ -134,7 +137,7 @@ int error_set(int code, const char *fmt, ...)
 	va_start(args, fmt);
 	format(scratch, fmt, args);
 	va_end(args);
-	error_store(scratch, saved);
+	error_store(scratch, -1, saved);
 	return code;
 }
 
@@ -154,7 +157,7 @@ int error_sys(int code, const char *fmt, ...)
 	format(scratch, fmt, args);
 	va_end(args);
 	append(scratch, error_words(-code));
-	error_store(scratch, saved);
+	error_store(scratch, -1, saved);
 	return code;
 }
 
@@ -171,8 +174,24 @@ int error_prefix(int code, const char *fmt, ...)
 	own = error_own();
 	if (own && own->text[0])
 		append(scratch, own->text);
-	error_store(scratch, saved);
+	error_store(scratch, own ? own->rank : -1, saved);
 	return code;
+}
+
+int error_concerns(int code, int rank)
+{
+	struct error_text *own = error_own();
+
+	if (own)
+		own->rank = rank;
+	return code;
+}
+
+int error_rank(void)
+{
+	const struct error_text *own = error_own();
+
+	return own && own->text[0] ? own->rank : -1;
 }
 
 const char *error_text(void)

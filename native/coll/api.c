@@ -146,7 +146,7 @@ static uint32_t next_sequence(struct ibvx_comm *comm)
 /* The result of an operation that is over. */
 static int outcome(const struct schedule *s)
 {
-	return s->error ? error_set(s->error, "%s", s->why) : 0;
+	return s->error ? error_concerns(error_set(s->error, "%s", s->why), s->error_rank) : 0;
 }
 
 int ibvx_coll_run(struct ibvx_comm *comm, const struct ibvx_coll *coll)

@@ -16,11 +16,12 @@
 
 /* --- running --- */
 
-static void schedule_fail(struct schedule *s, int code, const char *why)
+static void schedule_fail(struct schedule *s, int code, int rank, const char *why)
 {
 	if (s->error)
 		return;
 	s->error = code;
+	s->error_rank = rank;
 	snprintf(s->why, sizeof(s->why), "%s", why);
 }
 
@@ -30,7 +31,7 @@ static void schedule_fail_length(struct schedule *s, const struct step *step)
 
 	snprintf(why, sizeof(why), "member %d sent %llu bytes where member %d expects %zu: the counts of a collective operation must agree",
 		 step->member, (unsigned long long)step->done.bytes, s->comm->rank, step->size);
-	schedule_fail(s, -EMSGSIZE, why);
+	schedule_fail(s, -EMSGSIZE, comm_peer(s->comm, step->member), why);
 }
 
 static void schedule_fail_reported(struct schedule *s, const struct step *step)
@@ -40,7 +41,7 @@ static void schedule_fail_reported(struct schedule *s, const struct step *step)
 
 	code = code > ERRNO_MAX ? EPROTO : code;
 	snprintf(why, sizeof(why), "member %d reports that the operation failed there or before: %s", step->member, error_words((int)code));
-	schedule_fail(s, -(int)code, why);
+	schedule_fail(s, -(int)code, -1, why);
 }
 
 /* A message is complete. */
@@ -48,7 +49,7 @@ static void schedule_complete(struct schedule *s, struct step *step)
 {
 	step->complete = true;
 	if (step->done.error)
-		schedule_fail(s, step->done.error, s->continuation.why);
+		schedule_fail(s, step->done.error, s->continuation.why_rank, s->continuation.why);
 	else if (step->kind == STEP_RECV && step->done.user)
 		schedule_fail_reported(s, step);
 	else if (step->kind == STEP_RECV && step->done.bytes != step->size)
@@ -87,7 +88,7 @@ static void schedule_begin_message(struct schedule *s, struct step *step)
 	}
 	if (rc < 0) {
 		step->complete = true;
-		schedule_fail(s, rc, ibvx_error());
+		schedule_fail(s, rc, error_rank(), error_text());
 	} else {
 		schedule_complete(s, step);
 	}
@@ -110,7 +111,7 @@ static bool schedule_begin_step(struct schedule *s, struct step *step)
 	case STEP_REDUCE:
 		rc = s->error ? 0 : coll_op_apply(&s->op, step->from, step->base, step->size);
 		if (rc)
-			schedule_fail(s, rc < 0 ? rc : -EPROTO, "the user operation reported an error");
+			schedule_fail(s, rc < 0 ? rc : -EPROTO, -1, "the user operation reported an error");
 		break;
 	}
 	return true;
@@ -182,6 +183,7 @@ int schedule_refuse(struct schedule *s, int code, const char *fmt, ...)
 	vsnprintf(s->why, sizeof(s->why), fmt, args);
 	va_end(args);
 	s->error = code;
+	s->error_rank = -1;
 	return code;
 }
 

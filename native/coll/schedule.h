@@ -43,7 +43,7 @@ struct schedule {
 	bool active; /* begun, and its end was not reported yet */
 	bool waited; /* a thread waits for it or tests it */
 	int tag;
-	int error;
+	int error, error_rank; /* the rank that it concerns, in the endpoint; -1: none */
 	char why[256];
 	struct step *steps;
 	int count, room;

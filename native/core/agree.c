@@ -112,7 +112,8 @@ struct transport *agree_choose(struct peer *p)
 	}
 	if (both)
 		return ep->transports[__builtin_ctz(both)];
-	error_set(-EHOSTUNREACH, "no transport of \"%s\" reaches rank %d%s: ibvdev-info reports what each can do",
-		  settings_text(ep->settings, SETTING_TRANSPORTS), p->rank, mine ? " in both directions" : "");
+	error_concerns(error_set(-EHOSTUNREACH, "no transport of \"%s\" reaches rank %d%s: ibvdev-info reports what each can do",
+				 settings_text(ep->settings, SETTING_TRANSPORTS), p->rank, mine ? " in both directions" : ""),
+		       p->rank);
 	return NULL;
 }

@@ -45,7 +45,8 @@ void complete_apart(struct ibvx *ep, struct request *r, int error)
 	waiter_on_complete(ep, r);
 }
 
-int complete_text(const struct ibvx *ep, const struct request *r)
+/* The text; *rank: the rank that it names. */
+static int complete_describe(const struct ibvx *ep, const struct request *r, int *rank)
 {
 	switch (r->error) {
 	case -EMSGSIZE:
@@ -57,7 +58,7 @@ int complete_text(const struct ibvx *ep, const struct request *r)
 	case -EPROTOTYPE:
 		return error_set(r->error, "a message of type %#llx from rank %d (tag %d, context %d) met a receive of type %#llx",
 				 (unsigned long long)r->user, r->peer->rank, r->tag, r->context, (unsigned long long)r->want);
-	case -ECANCELED: return error_set(r->error, "the receive was cancelled");
+	case -ECANCELED: *rank = -1; return error_set(r->error, "the receive was cancelled");
 	case -EPIPE:
 		return error_set(r->error, "rank %d has finished: %s", r->peer->rank,
 				 r->kind == REQ_RECV ? "the message that this receive waits for will not come"
@@ -65,11 +66,21 @@ int complete_text(const struct ibvx *ep, const struct request *r)
 	case -ENOMEM: return error_set(r->error, "no memory for a message of %zu bytes", request_total(r));
 	default: break;
 	}
-	if (ep->fault_job && ep->failed_rank >= 0)
+	if (ep->fault_job && ep->failed_rank >= 0) {
+		*rank = ep->failed_rank;
 		return error_set(r->error, "%s", ep->peers[ep->failed_rank].why);
+	}
 	if (r->peer && r->peer->why) {
 		r->peer->reported = true;
 		return error_set(r->error, "%s", r->peer->why);
 	}
 	return error_sys(r->error, "message %s rank %d", r->kind == REQ_RECV ? "from" : "to", r->peer ? r->peer->rank : r->source);
+}
+
+int complete_text(const struct ibvx *ep, const struct request *r)
+{
+	int rank = r->peer ? r->peer->rank : -1;
+	int rc = complete_describe(ep, r, &rank);
+
+	return error_concerns(rc, rank);
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "core/waiter.h"
 
 /* A thread that waits, or is about to leave a call, runs what is due; without one the progress thread does. */
@@ -37,8 +38,10 @@ void continuation_fill(struct ibvx_completion *done, const struct request *r, co
 	done->error = r->error;
 	done->user = r->user;
 	done->bytes = request_total(r);
-	if (r->error && !c->why[0])
+	if (r->error && !c->why[0]) {
 		snprintf(c->why, sizeof(c->why), "%s", text);
+		c->why_rank = error_rank();
+	}
 }
 
 void continuation_complete(struct ibvx *ep, const struct request *r, const char *text)

@@ -11,10 +11,10 @@
 #include "core/core.h"
 #include "ibvx_continue.h"
 
-/* The result of r.  text: of its error, or NULL. */
+/* The result of r.  text: error_text() of its error, or NULL. */
 void continuation_fill(struct ibvx_completion *done, const struct request *r, const char *text);
 
-/* r, a request with a completion, is DONE: fills the completion in and makes its owner due.  text: of r's error. */
+/* r, a request with a completion, is DONE: fills the completion in and makes its owner due.  text: as above. */
 void continuation_complete(struct ibvx *ep, const struct request *r, const char *text);
 
 /* Runs one, or all that are due.  Releases the lock meanwhile. */

@@ -6,6 +6,7 @@
 #include "core/api.h"
 #include "core/background.h"
 #include "core/continuation.h"
+#include "core/peer.h"
 #include "core/progress.h"
 #include "core/wait.h"
 
@@ -48,7 +49,7 @@ int api_check_needs(const struct ibvx *ep, const struct ibvx_continuation *c)
 		const struct peer *p = &ep->peers[i];
 
 		if (p->state == PEER_FAILED && c->needs(c, i))
-			rc = error_set(p->fail_code, "%s", p->why ? p->why : "the peer failed");
+			rc = peer_text(p);
 	}
 	return rc;
 }

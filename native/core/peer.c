@@ -288,6 +288,11 @@ void peer_queue_control(struct request *r, enum wire_kind kind)
 	peer_busy(p);
 }
 
+int peer_text(const struct peer *p)
+{
+	return error_concerns(error_set(p->fail_code, "%s", p->why ? p->why : "the peer failed"), p->rank);
+}
+
 int peer_why_not(const struct peer *p)
 {
 	const struct ibvx *ep = p->ep;
@@ -296,8 +301,11 @@ int peer_why_not(const struct peer *p)
 		p = &ep->peers[ep->failed_rank];
 	switch (p->state) {
 	case PEER_OPEN: return 0;
-	case PEER_CLOSED: return error_set(-EPIPE, "rank %d has finished: nothing can be sent to it or received from it any more", p->rank);
-	case PEER_FAILED: return error_set(p->fail_code, "%s", p->why ? p->why : "the peer failed");
+	case PEER_CLOSED:
+		return error_concerns(
+			error_set(-EPIPE, "rank %d has finished: nothing can be sent to it or received from it any more", p->rank),
+			p->rank);
+	case PEER_FAILED: return peer_text(p);
 	}
 	return -EINVAL;
 }

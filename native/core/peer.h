@@ -30,6 +30,9 @@ int peer_control(struct peer *p, enum wire_kind kind, uint32_t id, uint32_t from
 void peer_busy(struct peer *p);
 void peer_not_busy(struct peer *p);
 
+/* The error, with its text, of a peer that has failed. */
+int peer_text(const struct peer *p) __attribute__((cold));
+
 /* 0 if an operation that names this peer may start, else the error with its text. */
 int peer_why_not(const struct peer *p) __attribute__((cold));
 

@@ -349,8 +349,9 @@ static int api_look(struct ibvx *ep, int source, int tag, int context, bool bloc
 	if (!gone || (gone->state == PEER_CLOSED && !blocking))
 		return 0;
 	gone->reported = true;
-	return gone->state == PEER_FAILED ? error_set(gone->fail_code, "%s", gone->why ? gone->why : "the peer failed")
-					  : error_set(-EPIPE, "rank %d has finished: no message of it will come any more", gone->rank);
+	if (gone->state == PEER_FAILED)
+		return peer_text(gone);
+	return error_concerns(error_set(-EPIPE, "rank %d has finished: no message of it will come any more", gone->rank), gone->rank);
 }
 
 /* iprobe and improbe: message == NULL leaves it in the queue. */

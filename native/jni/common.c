@@ -16,7 +16,10 @@ _Static_assert(offsetof(struct result, head_bytes) == xdev_ibvdev_Native_RESULT_
 _Static_assert(offsetof(struct result, body_bytes) == xdev_ibvdev_Native_RESULT_BODY_BYTES, "as Java reads it");
 _Static_assert(offsetof(struct result, user) == xdev_ibvdev_Native_RESULT_USER, "as Java reads it");
 _Static_assert(offsetof(struct result, body) == xdev_ibvdev_Native_RESULT_BODY, "as Java reads it");
+_Static_assert(ENOMEM == xdev_ibvdev_Native_ENOMEM, "as Java knows it");
 _Static_assert(EBUSY == xdev_ibvdev_Native_EBUSY, "as Java knows it");
+_Static_assert(EINVAL == xdev_ibvdev_Native_EINVAL, "as Java knows it");
+_Static_assert(ELIBACC == xdev_ibvdev_Native_ELIBACC, "as Java knows it");
 _Static_assert(ESHUTDOWN == xdev_ibvdev_Native_ESHUTDOWN, "as Java knows it");
 _Static_assert(ETIMEDOUT == xdev_ibvdev_Native_ETIMEDOUT, "as Java knows it");
 _Static_assert(ECANCELED == xdev_ibvdev_Native_ECANCELED, "as Java knows it");

@@ -88,10 +88,8 @@ NATIVE(jlong, open)(JNIEnv *env, jclass class, jint rank, jbyteArray conf, jbyte
 
 NATIVE(jint, close)(JNIEnv *env, jclass class, jlong handle)
 {
-	int rc = endpoint_close(handle);
-
 	(void)env, (void)class;
-	return rc;
+	return endpoint_close(handle);
 }
 
 NATIVE(void, abort)(JNIEnv *env, jclass class, jlong handle)
@@ -100,30 +98,26 @@ NATIVE(void, abort)(JNIEnv *env, jclass class, jlong handle)
 	endpoint_abort(handle);
 }
 
-NATIVE(jint, size)(JNIEnv *env, jclass class, jlong handle)
+static jint number_of(jlong handle, int (*of)(const struct ibvx *))
 {
 	struct ibvx *ep = endpoint_get(handle);
+	jint number = ep ? of(ep) : -ESHUTDOWN;
 
+	if (ep)
+		endpoint_put(handle);
+	return number;
+}
+
+NATIVE(jint, size)(JNIEnv *env, jclass class, jlong handle)
+{
 	(void)env, (void)class;
-	if (!ep)
-		return -ESHUTDOWN;
-	jint size = ibvx_size(ep);
-
-	endpoint_put(handle);
-	return size;
+	return number_of(handle, ibvx_size);
 }
 
 NATIVE(jint, rank)(JNIEnv *env, jclass class, jlong handle)
 {
-	struct ibvx *ep = endpoint_get(handle);
-
 	(void)env, (void)class;
-	if (!ep)
-		return -ESHUTDOWN;
-	jint rank = ibvx_rank(ep);
-
-	endpoint_put(handle);
-	return rank;
+	return number_of(handle, ibvx_rank);
 }
 
 NATIVE(jbyteArray, jobId)(JNIEnv *env, jclass class, jlong handle)
@@ -181,6 +175,12 @@ NATIVE(jbyteArray, errorText)(JNIEnv *env, jclass class)
 
 	(void)class;
 	return array_of(env, text, strlen(text));
+}
+
+NATIVE(jint, errorRank)(JNIEnv *env, jclass class)
+{
+	(void)env, (void)class;
+	return error_rank();
 }
 
 static jint send_now(JNIEnv *env, jlong handle, jobject head, jlong offset, jint length, jlong user, jbyteArray body, jint dest, jint tag,
@@ -489,6 +489,7 @@ SHARED(size);
 SHARED(rank);
 SHARED(jobId);
 SHARED(errorText);
+SHARED(errorRank);
 SHARED(peek);
 SHARED(cancel);
 SHARED(probe);

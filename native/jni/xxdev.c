@@ -17,10 +17,17 @@
 
 #define NATIVE(type, name) JNIEXPORT type JNICALL Java_xxdev_ibvdev_Native_##name
 
+_Static_assert(ENOENT == xxdev_ibvdev_Native_ENOENT, "as Java knows it");
+_Static_assert(ENOMEM == xxdev_ibvdev_Native_ENOMEM, "as Java knows it");
+_Static_assert(EBUSY == xxdev_ibvdev_Native_EBUSY, "as Java knows it");
 _Static_assert(EINVAL == xxdev_ibvdev_Native_EINVAL, "as Java knows it");
+_Static_assert(EMFILE == xxdev_ibvdev_Native_EMFILE, "as Java knows it");
+_Static_assert(EFBIG == xxdev_ibvdev_Native_EFBIG, "as Java knows it");
+_Static_assert(ENOSPC == xxdev_ibvdev_Native_ENOSPC, "as Java knows it");
+_Static_assert(EPIPE == xxdev_ibvdev_Native_EPIPE, "as Java knows it");
 _Static_assert(EMSGSIZE == xxdev_ibvdev_Native_EMSGSIZE, "as Java knows it");
 _Static_assert(EPROTOTYPE == xxdev_ibvdev_Native_EPROTOTYPE, "as Java knows it");
-_Static_assert(EBUSY == xxdev_ibvdev_Native_EBUSY, "as Java knows it");
+_Static_assert(ECONNRESET == xxdev_ibvdev_Native_ECONNRESET, "as Java knows it");
 _Static_assert(ESHUTDOWN == xxdev_ibvdev_Native_ESHUTDOWN, "as Java knows it");
 _Static_assert(ETIMEDOUT == xxdev_ibvdev_Native_ETIMEDOUT, "as Java knows it");
 _Static_assert(ECANCELED == xxdev_ibvdev_Native_ECANCELED, "as Java knows it");

@@ -6,7 +6,7 @@
 
 static void *fresh_thread(void *arg)
 {
-	*(int *)arg = strcmp(error_text(), "no error");
+	*(int *)arg = strcmp(error_text(), "no error") || error_rank() != -1;
 	error_set(-EIO, "of another thread");
 	return NULL;
 }
@@ -17,11 +17,12 @@ static void test_text_belongs_to_the_thread(void **state)
 	int differs = -1;
 
 	(void)state;
-	error_set(-EIO, "mine");
+	error_concerns(error_set(-EIO, "mine"), 5);
 	assert_int_equal(pthread_create(&thread, NULL, fresh_thread, &differs), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(differs, 0);
 	assert_string_equal(error_text(), "mine");
+	assert_int_equal(error_rank(), 5);
 }
 
 static void test_set_returns_the_code(void **state)
@@ -79,6 +80,22 @@ static void test_long_texts_are_cut(void **state)
 	assert_int_equal(strlen(error_text()), 1023);
 }
 
+static void test_the_rank_stays_until_the_next_error(void **state)
+{
+	(void)state;
+	error_set(-EIO, "a link broke");
+	assert_int_equal(error_rank(), -1);
+	assert_int_equal(error_concerns(-EIO, 3), -EIO);
+	error_prefix(-EIO, "in front");
+	assert_int_equal(error_rank(), 3);
+	error_sys(-EIO, "another");
+	assert_int_equal(error_rank(), -1);
+	error_concerns(-EIO, 0);
+	assert_int_equal(error_rank(), 0);
+	error_set(-EIO, "the next");
+	assert_int_equal(error_rank(), -1);
+}
+
 static void test_errno_survives(void **state)
 {
 	(void)state;
@@ -98,6 +115,7 @@ int main(void)
 		cmocka_unit_test(test_prefixes_pile_up),
 		cmocka_unit_test(test_arguments_may_be_the_text),
 		cmocka_unit_test(test_long_texts_are_cut),
+		cmocka_unit_test(test_the_rank_stays_until_the_next_error),
 		cmocka_unit_test(test_errno_survives),
 	};
 

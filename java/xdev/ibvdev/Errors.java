@@ -3,9 +3,8 @@ package xdev.ibvdev;
 
 import java.nio.charset.StandardCharsets;
 import xdev.Device;
-import xdev.XDevException;
 
-/** Makes the exceptions of what native methods return. */
+/** Makes the exceptions. Native methods return a negative errno; the text and the rank are those of the calling thread's last native error. */
 final class Errors {
 	private Errors() {}
 
@@ -14,26 +13,32 @@ final class Errors {
 		return new String(Native.errorText(), StandardCharsets.UTF_8);
 	}
 
-	/** For a native method that has just failed on this thread. */
-	static XDevException of(String operation) {
-		return new XDevException(operation + ": " + text());
+	/** For a native method that has just returned this on this thread. */
+	static IBVException of(long rc, String operation) {
+		return new IBVException((int) -rc, Native.errorRank(), operation + ": " + text());
 	}
 
 	/** The same for an operation on a message; direction is "to" or "from". */
-	static String text(String operation, String direction, int rank, int tag, int context) {
-		return operation + " " + direction + " " + (rank == Device.ANY_SOURCE ? "any rank" : "rank " + rank) + ", tag "
-				+ (tag == Device.ANY_TAG ? "any" : Integer.toString(tag)) + ", context " + context + ": " + text();
+	static IBVException of(long rc, String operation, String direction, int rank, int tag, int context) {
+		return of(rc,
+				operation + " " + direction + " " + (rank == Device.ANY_SOURCE ? "any rank" : "rank " + rank) + ", tag "
+						+ (tag == Device.ANY_TAG ? "any" : Integer.toString(tag)) + ", context " + context);
 	}
 
-	/** The exception with that text. */
-	static XDevException of(String operation, String direction, int rank, int tag, int context) {
-		return new XDevException(text(operation, direction, rank, tag, context));
+	/** An argument is wrong. */
+	static IBVException argument(String text) {
+		return new IBVException(Native.EINVAL, -1, text);
 	}
 
-	/** An exception with a cause, which XDevException has no constructor for. */
-	static XDevException wrap(String operation, String text, Throwable cause) {
-		XDevException e = new XDevException(operation + ": " + text);
+	/** With a cause, which XDevException has no constructor for. */
+	static IBVException wrap(int errno, String text, Throwable cause) {
+		IBVException e = new IBVException(errno, -1, text);
 		e.initCause(cause);
 		return e;
+	}
+
+	/** The same exception with the calling thread's stack. */
+	static IBVException again(IBVException e) {
+		return new IBVException(e.errno(), e.rank(), e.getMessage());
 	}
 }

@@ -16,7 +16,7 @@ import xdev.XDevException;
  * The device "ibvdev" of MPJ Express 0.44: messages by way of the native library of ibvx.h.
  *
  * <p>Any method may be called by any thread at any time, except that {@link #finish} must be the last. The static
- * section of an mpjbuf.Buffer is sent and received in place if it is a direct buffer. Errors are XDevExceptions
+ * section of an mpjbuf.Buffer is sent and received in place if it is a direct buffer. Errors are XDevExceptions ({@link IBVException})
  * whose text names the operation, what was wrong, and what to do.
  *
  * <p>Every int is a tag and every int is a context: none is bad input here, and the ranges of MPI are checked by the layer
@@ -53,17 +53,19 @@ public final class IBVDevice implements Device {
 	@Override
 	public synchronized ProcessID[] init(String[] args) throws XDevException {
 		if (peers.open())
-			throw new XDevException("init: this device is rank " + peers.self + " of a job already: finish it first");
+			throw new IBVException(Native.EBUSY, -1, "init: this device is rank " + peers.self + " of a job already: finish it first");
 		int rank = rankArgument(args);
 		long handle;
 		try {
 			NativeLibrary.load();
 			handle = Native.open(rank, Settings.conf(args), Settings.properties(), Settings.defaults());
-		} catch (UnsatisfiedLinkError | IllegalArgumentException e) {
-			throw Errors.wrap("init", e.getMessage(), e);
+		} catch (IllegalArgumentException e) {
+			throw Errors.wrap(Native.EINVAL, "init: " + e.getMessage(), e);
+		} catch (UnsatisfiedLinkError e) {
+			throw Errors.wrap(Native.ELIBACC, "init: " + e.getMessage(), e);
 		}
 		if (Native.failed(handle))
-			throw Errors.of(rank < 0 ? "init" : "init of rank " + rank);
+			throw Errors.of(handle, rank < 0 ? "init" : "init of rank " + rank);
 		try {
 			String job = new String(Native.jobId(handle), StandardCharsets.US_ASCII);
 			Peers all = new Peers(job, Native.rank(handle), Native.size(handle));
@@ -83,15 +85,15 @@ public final class IBVDevice implements Device {
 		if (Settings.launcherKnows(args))
 			return -1;
 		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
-			throw new XDevException("init needs three arguments: rank, conf file or \";\" string, device name, or the one word auto; got "
+			throw Errors.argument("init needs three arguments: rank, conf file or \";\" string, device name, or the one word auto; got "
 					+ (args == null ? "none" : java.util.Arrays.toString(args)));
 		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
-			throw new XDevException("init: the second argument, a conf file's path or a \";\" string, is "
+			throw Errors.argument("init: the second argument, a conf file's path or a \";\" string, is "
 					+ (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
 		try {
 			return Integer.parseInt(args[0].trim());
 		} catch (NumberFormatException e) {
-			throw Errors.wrap("init", "the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0] + "\"", e);
+			throw Errors.wrap(Native.EINVAL, "init: the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0] + "\"", e);
 		}
 	}
 
@@ -125,7 +127,7 @@ public final class IBVDevice implements Device {
 	public ProcessID id() {
 		Peers now = peers;
 		if (!now.open())
-			throw new XDevException("id: the device is not open: call init first");
+			throw Peers.closed("id");
 		return now.id(now.self);
 	}
 
@@ -143,17 +145,16 @@ public final class IBVDevice implements Device {
 	@Override
 	public synchronized void finish() throws XDevException {
 		if (!peers.open())
-			throw new XDevException(endpoint == 0 ? "finish: the device was never initialised: call init first"
-												  : "finish: the device has been finished already: call finish once, after init");
+			throw Peers.closed("finish");
 		int rc = Native.close(endpoint);
 		if (rc == -Native.EBUSY || rc == -Native.ETIMEDOUT)
-			throw Errors.of("finish");
+			throw Errors.of(rc, "finish");
 		peers = Peers.NONE;
 		registered = RegisteredBuffers.NONE;
 		NativeOrder.remove();
 		pending.abandonAll();
 		if (rc < 0)
-			throw Errors.of("finish");
+			throw Errors.of(rc, "finish");
 	}
 
 	/**
@@ -168,10 +169,10 @@ public final class IBVDevice implements Device {
 		if (!peers.open())
 			throw Peers.closed("register");
 		if (!buffer.isDirect())
-			throw new XDevException("register: the buffer is not direct: use ByteBuffer.allocateDirect");
+			throw Errors.argument("register: the buffer is not direct: use ByteBuffer.allocateDirect");
 		int rc = registered.register(buffer);
 		if (rc < 0)
-			throw Errors.of("register");
+			throw Errors.of(rc, "register");
 		return rc > 0;
 	}
 
@@ -279,7 +280,7 @@ public final class IBVDevice implements Device {
 		if (direct == null)
 			Native.release(bounce);
 		if (rc < 0)
-			throw Errors.of(operation, "to", rank, tag, context);
+			throw Errors.of(rc, operation, "to", rank, tag, context);
 	}
 
 	private Request start(String operation, boolean sync, Buffer buf, ProcessID dest, int tag, int context) {
@@ -300,7 +301,7 @@ public final class IBVDevice implements Device {
 			request.handle = sync ? Native.issend(ep, direct, offset, size, user, body, length, rank, tag, context)
 								  : Native.isend(ep, direct, offset, size, user, body, length, rank, tag, context);
 			if (Native.failed(request.handle))
-				throw Errors.of(operation, "to", rank, tag, context);
+				throw Errors.of(request.handle, operation, "to", rank, tag, context);
 			begun = true;
 		} finally {
 			if (!begun)
@@ -328,18 +329,18 @@ public final class IBVDevice implements Device {
 		int capacity = memory.capacity() - offset;
 		pool.use(buf.getStaticBuffer(), capacity);
 		ResultBlock result = ResultBlock.own();
+		int rc;
 		if (memory.isDirect()) {
-			if (Native.recv(endpoint, memory, offset, capacity, rank, tag, context, result.address) < 0)
-				throw Errors.of("recv", "from", rank, tag, context);
+			rc = Native.recv(endpoint, memory, offset, capacity, rank, tag, context, result.address);
 		} else {
 			long bounce = Memory.allocate("recv", capacity);
-			int rc = Native.recv(endpoint, null, bounce, capacity, rank, tag, context, result.address);
+			rc = Native.recv(endpoint, null, bounce, capacity, rank, tag, context, result.address);
 			if (rc >= 0)
 				Memory.copyBack(bounce, buf, result.headBytes());
 			Native.release(bounce);
-			if (rc < 0)
-				throw Errors.of("recv", "from", rank, tag, context);
 		}
+		if (rc < 0)
+			throw Errors.of(rc, "recv", "from", rank, tag, context);
 		Status status = new Status(0, tag, -1);
 		deliver(buf, status, result);
 		return status;
@@ -370,7 +371,7 @@ public final class IBVDevice implements Device {
 			long offset = direct != null ? buf.offset() : request.bounced(Memory.allocate("irecv", capacity));
 			request.handle = Native.irecv(ep, direct, offset, capacity, rank, tag, context);
 			if (Native.failed(request.handle))
-				throw Errors.of("irecv", "from", rank, tag, context);
+				throw Errors.of(request.handle, "irecv", "from", rank, tag, context);
 			begun = true;
 		} finally {
 			if (!begun)
@@ -393,8 +394,9 @@ public final class IBVDevice implements Device {
 	public Status probe(ProcessID src, int tag, int context) throws XDevException {
 		int rank = peers.source("probe", src);
 		ResultBlock result = ResultBlock.own();
-		if (Native.probe(endpoint, rank, tag, context, result.address) < 0)
-			throw Errors.of("probe", "from", rank, tag, context);
+		int rc = Native.probe(endpoint, rank, tag, context, result.address);
+		if (rc < 0)
+			throw Errors.of(rc, "probe", "from", rank, tag, context);
 		return describe(new Status(0, tag, -1), result);
 	}
 
@@ -413,7 +415,7 @@ public final class IBVDevice implements Device {
 		ResultBlock result = ResultBlock.own();
 		int rc = Native.iprobe(endpoint, rank, tag, context, result.address);
 		if (rc < 0)
-			throw Errors.of("iprobe", "from", rank, tag, context);
+			throw Errors.of(rc, "iprobe", "from", rank, tag, context);
 		return rc == 0 ? null : describe(new Status(0, tag, -1), result);
 	}
 
@@ -461,7 +463,7 @@ public final class IBVDevice implements Device {
 			Native.release(bounce);
 		}
 		if (rc < 0)
-			throw Errors.of("iprobeAndFetch", "from", rank, tag, context);
+			throw Errors.of(rc, "iprobeAndFetch", "from", rank, tag, context);
 		if (rc == 0)
 			return null;
 		Status status = new Status(0, tag, -1);
@@ -487,7 +489,7 @@ public final class IBVDevice implements Device {
 		for (;;) {
 			long handle = Native.peek(endpoint);
 			if (Native.failed(handle))
-				throw Errors.of("peek");
+				throw Errors.of(handle, "peek");
 			IBVRequest request = (IBVRequest) pending.find(handle);
 			if (request != null)
 				return request;

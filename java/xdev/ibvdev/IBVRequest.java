@@ -69,7 +69,7 @@ public final class IBVRequest extends Request implements PendingRequest {
 	private volatile int state = PENDING;
 	private Thread owner;
 	private Status status;
-	private String failure;
+	private IBVException failure;
 	private boolean cancelled;
 
 	/** A send. */
@@ -184,7 +184,11 @@ public final class IBVRequest extends Request implements PendingRequest {
 	/** The library has not looked at the request: it may still read and write the memory. */
 	private void refuseIfClosed(int rc) {
 		if (rc == -Native.ESHUTDOWN)
-			throw receive ? Errors.of("irecv", "from", peer, tag, context) : Errors.of("isend", "to", peer, tag, context);
+			throw error(rc);
+	}
+
+	private IBVException error(int rc) {
+		return Errors.of(rc, receive ? "irecv" : "isend", receive ? "from" : "to", peer, tag, context);
 	}
 
 	/** Ends BUSY and wakes threads in awaitChange(). */
@@ -223,13 +227,13 @@ public final class IBVRequest extends Request implements PendingRequest {
 			if (rc == -Native.ECANCELED)
 				cancelled = true;
 			else if (rc < 0)
-				failure = receive ? Errors.text("irecv", "from", peer, tag, context) : Errors.text("isend", "to", peer, tag, context);
+				failure = error(rc);
 			else if (receive)
 				received(result);
 			if (status == null || !receive)
 				status = new Status(0, tag, -1);
 		} catch (OutOfMemoryError e) {
-			failure = "the message has come, but its dynamic section found no room in the Java heap: " + e;
+			failure = new IBVException(Native.ENOMEM, -1, "the message has come, but its dynamic section found no room in the Java heap: " + e);
 			throw e;
 		} finally {
 			release();
@@ -300,7 +304,7 @@ public final class IBVRequest extends Request implements PendingRequest {
 
 	private Status outcome() {
 		if (failure != null)
-			throw new XDevException(failure);
+			throw Errors.again(failure);
 		return status;
 	}
 

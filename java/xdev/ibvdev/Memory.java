@@ -8,7 +8,6 @@ import mpjbuf.Buffer;
 import mpjbuf.BufferException;
 import mpjbuf.NIOBuffer;
 import mpjbuf.RawBuffer;
-import xdev.XDevException;
 
 /**
  * What of an mpjbuf.Buffer is sent and received. A direct static section is used in place; one on the heap (a slice of the
@@ -30,14 +29,13 @@ final class Memory {
 
 	private static ByteBuffer memory(String operation, Buffer buf) {
 		if (buf == null)
-			throw new XDevException(operation + ": the buffer is null");
+			throw Errors.argument(operation + ": the buffer is null");
 		if (FREED != null && (boolean) FREED.get(buf))
-			throw new XDevException(operation + ": the buffer has been freed: free it after the operation, and use a new one");
+			throw Errors.argument(operation + ": the buffer has been freed: free it after the operation, and use a new one");
 		RawBuffer raw = buf.getStaticBuffer();
 		ByteBuffer memory = raw instanceof NIOBuffer ? ((NIOBuffer) raw).getBuffer() : null;
 		if (memory == null)
-			throw new XDevException(
-					operation + ": the buffer has no static section in a ByteBuffer: it is " + (raw == null ? "null" : raw.getClass().getName()));
+			throw Errors.argument(operation + ": the buffer has no static section in a ByteBuffer: it is " + (raw == null ? "null" : raw.getClass().getName()));
 		return memory;
 	}
 
@@ -47,21 +45,21 @@ final class Memory {
 			if (buf.isWritable())
 				buf.commit();
 		} catch (BufferException e) {
-			throw Errors.wrap(operation, "the buffer cannot be committed: " + e.getMessage(), e);
+			throw Errors.wrap(Native.EINVAL, operation + ": the buffer cannot be committed: " + e.getMessage(), e);
 		}
 		int size = buf.getSize();
 		int offset = buf.offset();
 		if (size < 0 || offset < 0 || size > memory.capacity() - offset)
-			throw new XDevException(operation + ": the buffer claims " + size + " bytes at offset " + offset + ", its memory has " + memory.capacity());
+			throw Errors.argument(operation + ": the buffer claims " + size + " bytes at offset " + offset + ", its memory has " + memory.capacity());
 		return memory;
 	}
 
 	static ByteBuffer writable(String operation, Buffer buf) {
 		ByteBuffer memory = memory(operation, buf);
 		if (buf.offset() < 0 || buf.offset() > memory.capacity())
-			throw new XDevException(operation + ": the buffer's offset is " + buf.offset() + ", its memory has " + memory.capacity() + " bytes");
+			throw Errors.argument(operation + ": the buffer's offset is " + buf.offset() + ", its memory has " + memory.capacity() + " bytes");
 		if (memory.isReadOnly())
-			throw new XDevException(operation + ": the buffer is read-only");
+			throw Errors.argument(operation + ": the buffer is read-only");
 		return memory;
 	}
 
@@ -73,7 +71,7 @@ final class Memory {
 	static long allocate(String operation, int length) {
 		long at = Native.allocate(length);
 		if (Native.failed(at))
-			throw new XDevException(operation + ": " + Errors.text());
+			throw Errors.of(at, operation);
 		return at;
 	}
 

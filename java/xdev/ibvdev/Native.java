@@ -17,7 +17,7 @@ final class Native {
 	/** The jar's version; the library compares it with its own in JNI_OnLoad. */
 	static final String VERSION = "0.1.0";
 	/** The number of the interface between the jar and the library; raised when a native method changes. */
-	static final int ABI = 4;
+	static final int ABI = 5;
 
 	/** Offsets in the result block. */
 	static final int RESULT_SOURCE = 0;
@@ -29,7 +29,10 @@ final class Native {
 	static final int RESULT_BYTES = 40;
 
 	/** The errno values that Java distinguishes. */
+	static final int ENOMEM = 12;
 	static final int EBUSY = 16;
+	static final int EINVAL = 22;
+	static final int ELIBACC = 79;
 	static final int ESHUTDOWN = 108;
 	static final int ETIMEDOUT = 110;
 	static final int ECANCELED = 125;
@@ -70,6 +73,9 @@ final class Native {
 	static native byte[] describeLauncher(int[] status, byte[] settings, byte[] defaults);
 
 	static native byte[] errorText();
+
+	/** The rank that the error concerns, by the rules of {@link #errorText()}; -1: none. */
+	static native int errorRank();
 
 	static native int send(long endpoint, ByteBuffer head, long offset, int length, long user, byte[] body, int dest, int tag, int context);
 

@@ -6,7 +6,6 @@ import java.util.Map;
 import java.util.UUID;
 import xdev.Device;
 import xdev.ProcessID;
-import xdev.XDevException;
 
 /** The processes of a job, between MPJ Express's ids and ranks. Immutable. */
 final class Peers {
@@ -78,14 +77,14 @@ final class Peers {
 	}
 
 	/** For an operation on a device that is not open. */
-	static XDevException closed(String operation) {
-		return new XDevException(operation + ": the device has been finished, or was never initialised: call init first");
+	static IBVException closed(String operation) {
+		return new IBVException(Native.ESHUTDOWN, -1, operation + ": the device has been finished, or was never initialised: call init first");
 	}
 
-	private XDevException unknown(String operation, String role, ProcessID id) {
+	private IBVException unknown(String operation, String role, ProcessID id) {
 		if (!open())
 			return closed(operation);
-		return new XDevException(operation + ": the " + role + " " + (id == null ? "is null" : id.uuid() + " is not a process of this job")
-				+ ": use one of the " + ids.length + " ids that init returned");
+		return Errors.argument(operation + ": the " + role + " " + (id == null ? "is null" : id.uuid() + " is not a process of this job") + ": use one of the "
+				+ ids.length + " ids that init returned");
 	}
 }

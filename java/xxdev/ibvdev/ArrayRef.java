@@ -4,7 +4,6 @@ package xxdev.ibvdev;
 import java.lang.reflect.Array;
 import java.nio.Buffer;
 import xxdev.Type;
-import xxdev.XXDevException;
 
 /**
  * What a program names as the source or target of a message, as the natives take it: see Native, "an array reference". Of objects and Strings only the
@@ -80,7 +79,7 @@ final class ArrayRef {
 	/** Refuses what is not a portion of something with so many elements. */
 	static void check(String operation, Object buf, int size, int from, int count) {
 		if (from < 0 || count < 0 || from > size - count)
-			throw new XXDevException(operation + ": offset " + from + ", count " + count + " is not a portion of "
+			throw Errors.argument(operation + ": offset " + from + ", count " + count + " is not a portion of "
 					+ (buf instanceof Buffer ? buf.getClass().getSimpleName() + " with limit " + size : name(buf, size)));
 	}
 
@@ -98,7 +97,7 @@ final class ArrayRef {
 		int elements = count == Message.ALL ? buf.remaining() : count;
 		check(operation, buf, buf.limit(), start, elements);
 		if (receive && buf.isReadOnly())
-			throw new XXDevException(operation + ": the " + buf.getClass().getSimpleName() + " is read-only");
+			throw Errors.argument(operation + ": the " + buf.getClass().getSimpleName() + " is read-only");
 		long word = Word.elements(kind, elements);
 		int shift = Word.shift(kind);
 		if (buf.isDirect() && Buffers.isNativeOrder(buf))
@@ -106,7 +105,7 @@ final class ArrayRef {
 		if (buf.hasArray())
 			return new ArrayRef(buf.array(), kind, (long) (buf.arrayOffset() + start) << shift, (long) elements << shift, word, buf, start, elements, false);
 		if ((long) elements << shift > Integer.MAX_VALUE - 16)
-			throw new XXDevException(operation + ": a " + buf.getClass().getSimpleName() + " of " + elements + " elements in another byte order than the "
+			throw Errors.argument(operation + ": a " + buf.getClass().getSimpleName() + " of " + elements + " elements in another byte order than the "
 					+ "machine's is too long: 2 GB are the most; use ByteOrder.nativeOrder()");
 		byte[] copy = receive ? new byte[elements << shift] : Buffers.copy(kind, buf, start, elements);
 		return new ArrayRef(copy, Native.BYTE, 0, copy.length, word, buf, start, elements, true);

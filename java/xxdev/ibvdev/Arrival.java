@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import xdev.ibvdev.ResultBlock;
+import xxdev.ErrorCode;
 import xxdev.Status;
 import xxdev.XXDevException;
 
@@ -37,7 +38,8 @@ final class Arrival {
 		int count = known ? Word.count(word) : 0;
 		if (!known || count < 0 || count > ref.count) {
 			Native.release(result.body());
-			throw new XXDevException(Texts.operation(operation, "from", source, tag, context) + ": " + Texts.mismatch(word, bytes, ref));
+			throw new XXDevException(known ? ErrorCode.TRUNCATED : ErrorCode.TYPE_MISMATCH, source,
+					Texts.operation(operation, "from", source, tag, context) + ": " + Texts.mismatch(word, bytes, ref));
 		}
 		byte[] message = result.body() == 0 ? new byte[0] : Native.body(result.body(), (int) bytes);
 		return new Arrival(operation, ref, source, tag, word, message);
@@ -55,8 +57,9 @@ final class Arrival {
 		Class<?> element = target.getClass().getComponentType();
 		for (Object object : objects)
 			if (object != null && !element.isInstance(object))
-				throw new XXDevException(what + ": the message holds a " + object.getClass().getTypeName() + ", the receive has " + ref.text()
-						+ "; the message is gone, the buffer is unchanged");
+				throw new XXDevException(ErrorCode.TYPE_MISMATCH, source,
+						what + ": the message holds a " + object.getClass().getTypeName() + ", the receive has " + ref.text()
+								+ "; the message is gone, the buffer is unchanged");
 		System.arraycopy(objects, 0, target, ref.from, objects.length);
 		return device.status(source, tag, word, message.length);
 	}

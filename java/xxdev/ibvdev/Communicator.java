@@ -56,7 +56,7 @@ public final class Communicator {
 
 	private static Communicator made(String operation, long endpoint, long handle, long world) {
 		if (Native.failed(handle))
-			throw new XXDevException(operation + ": " + Texts.last());
+			throw Errors.of(handle, operation);
 		return handle == 0 ? null : new Communicator(endpoint, handle, world);
 	}
 
@@ -117,7 +117,7 @@ public final class Communicator {
 
 	private static void done(String operation, int rc) {
 		if (rc < 0)
-			throw new XXDevException(operation + ": " + Texts.last());
+			throw Errors.of(rc, operation);
 	}
 
 	/**

@@ -13,6 +13,7 @@ import xdev.ibvdev.RegisteredBuffers;
 import xdev.ibvdev.ResultBlock;
 import xdev.ibvdev.Settings;
 import xxdev.Device;
+import xxdev.ErrorCode;
 import xxdev.PID;
 import xxdev.Request;
 import xxdev.Status;
@@ -56,7 +57,7 @@ public final class IBVDevice extends Device {
 	@Override
 	public synchronized PID[] init(String[] args) {
 		if (peers.open())
-			throw new XXDevException("init: this device is rank " + peers.self + " of a job already: finish it first");
+			throw new XXDevException(ErrorCode.BUSY, -1, "init: this device is rank " + peers.self + " of a job already: finish it first");
 		int rank = rankArgument(args);
 		long handle;
 		Limits limits;
@@ -66,11 +67,13 @@ public final class IBVDevice extends Device {
 			serializer = ObjectCodec.serializer();
 			NativeLibrary.load();
 			handle = Native.open(rank, Settings.conf(args), Settings.properties(), Settings.defaults());
-		} catch (UnsatisfiedLinkError | IllegalArgumentException e) {
-			throw new XXDevException("init: " + e.getMessage(), e);
+		} catch (IllegalArgumentException e) {
+			throw new XXDevException(ErrorCode.BAD_ARGUMENT, -1, "init: " + e.getMessage(), e);
+		} catch (UnsatisfiedLinkError e) {
+			throw new XXDevException(ErrorCode.NO_LIBRARY, -1, "init: " + e.getMessage(), e);
 		}
 		if (Native.failed(handle))
-			throw new XXDevException((rank < 0 ? "init: " : "init of rank " + rank + ": ") + Texts.last());
+			throw Errors.of(handle, rank < 0 ? "init" : "init of rank " + rank);
 		try {
 			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), Native.rank(handle), Native.size(handle));
 			codec = new ObjectCodec(all.size(), limits, serializer);
@@ -88,15 +91,16 @@ public final class IBVDevice extends Device {
 		if (Settings.launcherKnows(args))
 			return -1;
 		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
-			throw new XXDevException("init needs three arguments: rank, conf file, device name, or the one word auto; got "
+			throw Errors.argument("init needs three arguments: rank, conf file, device name, or the one word auto; got "
 					+ (args == null ? "none" : java.util.Arrays.toString(args)));
 		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
-			throw new XXDevException(
+			throw Errors.argument(
 					"init: the second argument, a conf file's path, is " + (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
 		try {
 			return Integer.parseInt(args[0].trim());
 		} catch (NumberFormatException e) {
-			throw new XXDevException("init: the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0] + "\"", e);
+			throw new XXDevException(ErrorCode.BAD_ARGUMENT, -1,
+					"init: the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0] + "\"", e);
 		}
 	}
 
@@ -104,7 +108,7 @@ public final class IBVDevice extends Device {
 	public PID id() {
 		Peers now = peers;
 		if (!now.open())
-			throw new XXDevException("id: the device is not open: call init first");
+			throw Peers.closed("id");
 		return now.id(now.self);
 	}
 
@@ -115,14 +119,14 @@ public final class IBVDevice extends Device {
 		reap();
 		int rc = Native.close(endpoint);
 		if (rc == -Native.EBUSY || rc == -Native.ETIMEDOUT)
-			throw new XXDevException("finish: " + Texts.last());
+			throw Errors.of(rc, "finish");
 		peers = Peers.NONE;
 		codec = null;
 		registered = RegisteredBuffers.NONE;
 		pending.abandonAll();
 		given.clear();
 		if (rc < 0)
-			throw new XXDevException("finish: " + Texts.last());
+			throw Errors.of(rc, "finish");
 	}
 
 	/**
@@ -139,10 +143,10 @@ public final class IBVDevice extends Device {
 		if (!peers.open())
 			throw Peers.closed("register");
 		if (!buffer.isDirect())
-			throw new XXDevException("register: the buffer is not direct: use ByteBuffer.allocateDirect");
+			throw Errors.argument("register: the buffer is not direct: use ByteBuffer.allocateDirect");
 		int rc = registered.register(buffer);
 		if (rc < 0)
-			throw new XXDevException("register: " + Texts.last());
+			throw Errors.of(rc, "register");
 		return rc > 0;
 	}
 
@@ -165,7 +169,7 @@ public final class IBVDevice extends Device {
 	public String counters(PID peer) {
 		byte[] text = Native.counters(endpoint, peer == null ? -1 : peers.destination("counters", peer));
 		if (text == null)
-			throw new XXDevException("counters: " + Texts.last());
+			throw Errors.of(-Native.ESHUTDOWN, "counters");
 		return new String(text, StandardCharsets.UTF_8);
 	}
 
@@ -231,13 +235,13 @@ public final class IBVDevice extends Device {
 
 	private static int portion(String operation, int count) {
 		if (count < 0)
-			throw new XXDevException(operation + ": the count is " + count + ": it must not be negative");
+			throw Errors.argument(operation + ": the count is " + count + ": it must not be negative");
 		return count;
 	}
 
 	private static void check(String operation, int context) {
 		if (context == OWN_CONTEXT)
-			throw new XXDevException(operation + ": the context Integer.MIN_VALUE is the device's own: use another");
+			throw Errors.argument(operation + ": the context Integer.MIN_VALUE is the device's own: use another");
 	}
 
 	private void sendNow(String operation, boolean sync, Object buf, int offset, int count, PID dst, int tag, int context) {
@@ -279,7 +283,7 @@ public final class IBVDevice extends Device {
 					  : Native.send(endpoint, buf, kind, at, bytes, rank, tag, context, word);
 		}
 		if (rc < 0)
-			throw Texts.sending(operation, rank, tag, context);
+			throw Errors.sending(rc, operation, rank, tag, context);
 	}
 
 	/** Sends what the natives must be prepared for: buffers, rows, objects. */
@@ -289,7 +293,7 @@ public final class IBVDevice extends Device {
 		int rc = sync ? Native.ssend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
 					  : Native.send(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
 		if (rc < 0)
-			throw Texts.sending(operation, rank, tag, context);
+			throw Errors.sending(rc, operation, rank, tag, context);
 		message.sent();
 	}
 
@@ -318,7 +322,7 @@ public final class IBVDevice extends Device {
 		request.handle = sync ? Native.issend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
 							  : Native.isend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word);
 		if (Native.failed(request.handle))
-			throw Texts.sending(operation, rank, tag, context);
+			throw Errors.sending(request.handle, operation, rank, tag, context);
 		pending.add(request);
 		return request;
 	}
@@ -333,7 +337,7 @@ public final class IBVDevice extends Device {
 		request.handle = sync ? Native.issend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word)
 							  : Native.isend(ep, null, Native.BRIEF, own.address, bytes, rank, tag, context, word);
 		if (Native.failed(request.handle))
-			throw Texts.sending(operation, rank, tag, context);
+			throw Errors.sending(request.handle, operation, rank, tag, context);
 		pending.add(request);
 		return request;
 	}
@@ -363,7 +367,7 @@ public final class IBVDevice extends Device {
 		int rc = small ? Native.recv(endpoint, null, Native.MEMORY, own.address, bytes, rank, tag, context, wanted, result.address)
 					   : Native.recv(endpoint, buf, kind, (long) offset << shift, bytes, rank, tag, context, wanted, result.address);
 		if (rc < 0)
-			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ArrayRef.array(kind, buf, offset, elements), result));
+			throw Errors.received(rc, "recv", rank, tag, context, ArrayRef.array(kind, buf, offset, elements), result);
 		if (small)
 			own.bounce.get(kind, buf, offset, (int) result.bytes() >> shift);
 		return result;
@@ -375,7 +379,7 @@ public final class IBVDevice extends Device {
 		ResultBlock result = ResultBlock.own();
 		int rc = Native.recv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word, result.address);
 		if (rc < 0)
-			throw new XXDevException(Texts.receive("recv", rank, tag, context, rc, ref, result));
+			throw Errors.received(rc, "recv", rank, tag, context, ref, result);
 		if (ref.nativeKind != Native.BODY)
 			return delivered("recv", context, ref, result);
 		return Arrival.of("recv", context, ref, result).deliver(this, ep, context);
@@ -396,7 +400,7 @@ public final class IBVDevice extends Device {
 										: Native.irecv(ep, bounce.bytes, Native.MEMORY, 0, ref.length, rank, tag, context, ref.word);
 		if (Native.failed(request.handle)) {
 			request.giveBack();
-			throw Texts.receiving("irecv", rank, tag, context);
+			throw Errors.receiving(request.handle, "irecv", rank, tag, context);
 		}
 		pending.add(request);
 		return request;
@@ -412,8 +416,9 @@ public final class IBVDevice extends Device {
 	/** Waits for a message of a rank of the job, or ANY. */
 	Status probeFrom(int rank, int tag, int context) {
 		ResultBlock result = ResultBlock.own();
-		if (Native.probe(endpoint, rank, tag, context, result.address) < 0)
-			throw Texts.receiving("probe", rank, tag, context);
+		int rc = Native.probe(endpoint, rank, tag, context, result.address);
+		if (rc < 0)
+			throw Errors.receiving(rc, "probe", rank, tag, context);
 		return status(result.source(), result.tag(), result.user(), result.bytes());
 	}
 
@@ -429,7 +434,7 @@ public final class IBVDevice extends Device {
 		ResultBlock result = ResultBlock.own();
 		int rc = Native.iprobe(endpoint, rank, tag, context, result.address);
 		if (rc < 0)
-			throw Texts.receiving("iprobe", rank, tag, context);
+			throw Errors.receiving(rc, "iprobe", rank, tag, context);
 		return rc == 0 ? null : status(result.source(), result.tag(), result.user(), result.bytes());
 	}
 
@@ -440,7 +445,7 @@ public final class IBVDevice extends Device {
 		for (;;) {
 			long handle = Native.peek(endpoint);
 			if (Native.failed(handle))
-				throw new XXDevException("peek: " + Texts.last());
+				throw Errors.of(handle, "peek");
 			IBVRequest request = (IBVRequest) pending.find(handle);
 			if (request == null)
 				continue;
@@ -454,8 +459,9 @@ public final class IBVDevice extends Device {
 	Status delivered(String operation, int context, ArrayRef ref, ResultBlock result) {
 		long word = result.user();
 		if (Word.depth(word) != Word.depth(ref.word) || Word.checksum(word) != Word.checksum(ref.word))
-			throw new XXDevException(Texts.operation(operation, "from", result.source(), result.tag(), context) + ": the message holds " + Word.text(word)
-					+ ", the receive has " + ref.text() + ", which divides its innermost rows differently; they have been overwritten");
+			throw new XXDevException(ErrorCode.TYPE_MISMATCH, result.source(),
+					Texts.operation(operation, "from", result.source(), result.tag(), context) + ": the message holds " + Word.text(word) + ", the receive has "
+							+ ref.text() + ", which divides its innermost rows differently; they have been overwritten");
 		ref.deliver(word);
 		return status(result.source(), result.tag(), word, result.bytes());
 	}

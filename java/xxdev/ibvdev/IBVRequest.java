@@ -5,6 +5,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import xdev.ibvdev.PendingRequest;
 import xdev.ibvdev.ResultBlock;
+import xxdev.ErrorCode;
 import xxdev.Request;
 import xxdev.Status;
 import xxdev.XXDevException;
@@ -147,20 +148,23 @@ final class IBVRequest extends Request implements PendingRequest {
 		if (rc == 0 && !block)
 			return;
 		if (rc == -Native.ESHUTDOWN) /* the library has not looked at the request */
-			throw new XXDevException(Texts.operation(operation, receive ? "from" : "to", peer, tag, context) + ": " + Texts.last());
+			throw Errors.of(rc, text());
 		device.pending.remove(this);
 		try {
 			take(rc, result);
 		} catch (XXDevException e) {
 			failure = e;
 		} catch (OutOfMemoryError e) {
-			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": the message has come, but found no room in the "
-							+ "Java heap: " + e,
-					e);
+			failure = new XXDevException(ErrorCode.NO_MEMORY, -1, text() + ": the message has come, but found no room in the Java heap: " + e, e);
 			throw e;
 		} finally {
 			giveBack();
 		}
+	}
+
+	/** What is under way. */
+	private String text() {
+		return Texts.operation(operation, receive ? "from" : "to", peer, tag, context);
 	}
 
 	/** The library does not write the bounce buffer any more. */
@@ -188,12 +192,8 @@ final class IBVRequest extends Request implements PendingRequest {
 	private void take(int rc, ResultBlock result) {
 		if (packer != null)
 			packer.giveBack();
-		if (rc == -Native.ECANCELED)
-			failure = new XXDevException(Texts.operation(operation, "from", peer, tag, context) + ": cancelled");
-		else if (rc < 0 && receive)
-			failure = new XXDevException(Texts.receive(operation, peer, tag, context, rc, ref, result));
-		else if (rc < 0)
-			failure = Texts.sending(operation, peer, tag, context);
+		if (rc < 0)
+			failure = receive ? Errors.received(rc, operation, peer, tag, context, ref, result) : Errors.of(rc, text());
 		else if (!receive)
 			status = device.status(peer, tag, word, bytes);
 		else if (ref.nativeKind == Native.BODY)
@@ -240,7 +240,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	private Status outcome() {
 		taken = true;
 		if (failure != null)
-			throw new XXDevException(failure.getMessage(), failure.getCause());
+			throw Errors.again(failure);
 		return status;
 	}
 
@@ -266,7 +266,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	private boolean cancelled() {
 		int rc = Native.cancel(endpoint, handle);
 		if (rc == -Native.ESHUTDOWN)
-			throw new XXDevException(Texts.operation("cancel", "from", peer, tag, context) + ": " + Texts.last());
+			throw Errors.receiving(rc, "cancel", peer, tag, context);
 		return rc == 0;
 	}
 
@@ -277,8 +277,7 @@ final class IBVRequest extends Request implements PendingRequest {
 			return;
 		}
 		if (!claim())
-			throw new XXDevException(
-					Texts.operation(operation, receive ? "from" : "to", peer, tag, context) + ": free while another thread waits for the request");
+			throw new XXDevException(ErrorCode.BUSY, -1, text() + ": free while another thread waits for the request");
 		boolean gone = false;
 		try {
 			freed = true;

@@ -42,9 +42,9 @@ final class IncomingClasses implements Decoder.Names {
 		long message = Native.improbe(endpoint, peer, Peers.ANY, IBVDevice.OWN_CONTEXT, result.address);
 		if (message == 0)
 			throw broken("it relies on descriptions of classes that it has not sent");
-		int rc = Native.failed(message) ? -1 : Native.mrecv(endpoint, message, null, Native.BODY, 0, Integer.MAX_VALUE, Word.DESCRIPTORS, result.address);
+		long rc = Native.failed(message) ? message : Native.mrecv(endpoint, message, null, Native.BODY, 0, Integer.MAX_VALUE, Word.DESCRIPTORS, result.address);
 		if (rc < 0)
-			throw new XXDevException("receiving descriptions of classes from rank " + peer + ": " + Texts.last());
+			throw Errors.of(rc, "receiving descriptions of classes from rank " + peer);
 		return Native.body(result.body(), (int) result.bytes());
 	}
 
@@ -79,6 +79,6 @@ final class IncomingClasses implements Decoder.Names {
 	}
 
 	private XXDevException broken(String text) {
-		return new XXDevException("objects from rank " + peer + ": " + text + ": are all processes of the job of one version?");
+		return Errors.objects(peer, "objects from rank " + peer + ": " + text + ": are all processes of the job of one version?", null);
 	}
 }

@@ -2,7 +2,6 @@
 package xxdev.ibvdev;
 
 import java.lang.reflect.Array;
-import xxdev.XXDevException;
 
 /** Anything that a program sends, made ready for the natives. */
 final class Message {
@@ -21,7 +20,7 @@ final class Message {
 	/** Serializes objects; everything else stays where it is. */
 	static Message of(ObjectCodec codec, String operation, Object buf, int offset, int count) {
 		if (buf == null)
-			throw new XXDevException(operation + ": the buffer is null: a null can be sent as an element of an Object[]");
+			throw Errors.argument(operation + ": the buffer is null: a null can be sent as an element of an Object[]");
 		int kind = ArrayRef.kindOf(buf);
 		if (kind >= 0)
 			return new Message(array(kind, operation, buf, offset, count), null);
@@ -57,14 +56,14 @@ final class Message {
 
 	private static void single(String operation, Object buf, int offset, int count) {
 		if (count != ALL && (offset != 0 || count != 1))
-			throw new XXDevException(operation + ": offset " + offset + ", count " + count + " of a single " + buf.getClass().getTypeName()
+			throw Errors.argument(operation + ": offset " + offset + ", count " + count + " of a single " + buf.getClass().getTypeName()
 					+ ": only arrays and buffers have portions");
 	}
 
 	/** Where a receive puts things. */
 	static ArrayRef target(ObjectCodec codec, String operation, Object buf, int offset, int count) {
 		if (buf == null)
-			throw new XXDevException(operation + ": the buffer is null");
+			throw Errors.argument(operation + ": the buffer is null");
 		int kind = ArrayRef.kindOf(buf);
 		if (kind >= 0)
 			return array(kind, operation, buf, offset, count);
@@ -72,7 +71,7 @@ final class Message {
 		if (ref != null)
 			return ref;
 		if (!(buf instanceof Object[]))
-			throw new XXDevException(operation + ": nothing can be received in a " + buf.getClass().getTypeName()
+			throw Errors.argument(operation + ": nothing can be received in a " + buf.getClass().getTypeName()
 					+ ": name an array or a buffer; an object or String is received in an array of one element");
 		Object[] objects = (Object[]) buf;
 		return objectTarget(codec, operation, objects, count == ALL ? 0 : offset, count == ALL ? objects.length : count);

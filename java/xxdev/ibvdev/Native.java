@@ -47,11 +47,17 @@ final class Native {
 	static final long TYPE_MASK = 0xff;
 
 	/** The errno values that Java distinguishes. */
+	static final int ENOENT = 2;
+	static final int ENOMEM = 12;
+	static final int EBUSY = 16;
 	static final int EINVAL = 22;
+	static final int EMFILE = 24;
+	static final int EFBIG = 27;
+	static final int ENOSPC = 28;
+	static final int EPIPE = 32;
 	static final int EMSGSIZE = 90;
 	static final int EPROTOTYPE = 91;
-
-	static final int EBUSY = 16;
+	static final int ECONNRESET = 104;
 	static final int ESHUTDOWN = 108;
 	static final int ETIMEDOUT = 110;
 	static final int ECANCELED = 125;
@@ -82,6 +88,9 @@ final class Native {
 	static native byte[] jobId(long endpoint);
 
 	static native byte[] errorText();
+
+	/** The rank that the error concerns, by the rules of {@link #errorText()}; -1: none. */
+	static native int errorRank();
 
 	/** Returns when the memory may be changed. */
 	static native int send(long endpoint, Object array, int kind, long offset, long length, int dest, int tag, int context, long type);

@@ -7,7 +7,6 @@ import java.io.InvalidClassException;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import xxdev.XXDevException;
 
 /**
  * Objects to bytes and back. A message of objects is
@@ -128,9 +127,9 @@ final class ObjectCodec {
 			packer.pack(objects, from, count);
 			return packer;
 		} catch (IOException e) {
-			throw new XXDevException(operation + ": the object cannot be serialized: " + e, e);
+			throw Errors.objects(-1, operation + ": the object cannot be serialized: " + e, e);
 		} catch (StackOverflowError e) {
-			throw new XXDevException(operation + ": the object cannot be serialized: it is nested too deep for this thread's stack (-Xss)", e);
+			throw Errors.objects(-1, operation + ": the object cannot be serialized: it is nested too deep for this thread's stack (-Xss)", e);
 		}
 	}
 
@@ -139,12 +138,14 @@ final class ObjectCodec {
 		int stream = message.length < HEADER_BYTES ? -1 : ByteSink.getInt(message, 8);
 		boolean possible = stream >= 0 && stream <= message.length - HEADER_BYTES;
 		if (!possible || count < 0 || count > (serializer == null ? stream : limits.array))
-			throw new XXDevException(operation + ": " + count + " objects in " + message.length + " bytes: not a message of this device");
+			throw Errors.objects(source, operation + ": " + count + " objects in " + message.length + " bytes: not a message of this device", null);
 		int id = ByteSink.getInt(message, 0);
 		if (id != serializerId)
-			throw new XXDevException(operation + ": the sender serialized by " + (id == 0 ? "Java serialization" : "a class of its own") + ", this process by "
-					+ (serializer == null ? "Java serialization" : serializer.getClass().getName())
-					+ ": set the system property xxdev.serializer to the same in all processes");
+			throw Errors.objects(source,
+					operation + ": the sender serialized by " + (id == 0 ? "Java serialization" : "a class of its own") + ", this process by "
+							+ (serializer == null ? "Java serialization" : serializer.getClass().getName())
+							+ ": set the system property xxdev.serializer to the same in all processes",
+					null);
 		if (serializer == null) {
 			IncomingClasses classes = incoming(source);
 			classes.takeIn(endpoint, ByteSink.getInt(message, 4));
@@ -167,11 +168,11 @@ final class ObjectCodec {
 			return objects;
 		} catch (InvalidClassException e) {
 			boolean filter = String.valueOf(e.getMessage()).contains("REJECTED");
-			throw new XXDevException(operation + ": the message was " + (filter ? "rejected: " + decoder.rejection() : "not understood") + ": " + e, e);
+			throw Errors.objects(source, operation + ": the message was " + (filter ? "rejected: " + decoder.rejection() : "not understood") + ": " + e, e);
 		} catch (IOException | ClassNotFoundException | RuntimeException | LinkageError e) {
-			throw new XXDevException(operation + ": the objects cannot be deserialized: " + e, e);
+			throw Errors.objects(source, operation + ": the objects cannot be deserialized: " + e, e);
 		} catch (StackOverflowError e) {
-			throw new XXDevException(operation + ": the objects cannot be deserialized: they are nested too deep for this thread's stack (-Xss)", e);
+			throw Errors.objects(source, operation + ": the objects cannot be deserialized: they are nested too deep for this thread's stack (-Xss)", e);
 		}
 	}
 

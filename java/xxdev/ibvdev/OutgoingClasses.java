@@ -4,7 +4,6 @@ package xxdev.ibvdev;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
-import xxdev.XXDevException;
 
 /** Which of our classes were announced to a peer. See {@link ObjectCodec}. Any thread. */
 final class OutgoingClasses {
@@ -34,7 +33,7 @@ final class OutgoingClasses {
 			byte[] bytes = Arrays.copyOf(announcement.array(), announcement.size());
 			int sent = Native.sendAtOnce(endpoint, bytes, peer, 0, IBVDevice.OWN_CONTEXT, Word.DESCRIPTORS);
 			if (sent < 0)
-				throw new XXDevException("describing classes to rank " + peer + ": " + Texts.last());
+				throw Errors.of(sent, "describing classes to rank " + peer);
 			for (int i = next; i < end && sent > 0; i++)
 				announced.set(used.get(i).id);
 			announcements += sent;

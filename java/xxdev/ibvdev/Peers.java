@@ -2,6 +2,7 @@
 package xxdev.ibvdev;
 
 import xxdev.Device;
+import xxdev.ErrorCode;
 import xxdev.PID;
 import xxdev.XXDevException;
 
@@ -63,13 +64,13 @@ final class Peers {
 
 	/** For an operation on a device that is not open. */
 	static XXDevException closed(String operation) {
-		return new XXDevException(operation + ": the device has been finished, or was never initialised: call init first");
+		return new XXDevException(ErrorCode.CLOSED, -1, operation + ": the device has been finished, or was never initialised: call init first");
 	}
 
 	private XXDevException unknown(String operation, String role, PID id) {
 		if (!open())
 			return closed(operation);
 		String problem = id == null ? "is null" : id == Device.ANY_SRC ? "is ANY_SRC" : id + " is not of this job";
-		return new XXDevException(operation + ": the " + role + " " + problem + ": use one of the " + ids.length + " that init returned");
+		return Errors.argument(operation + ": the " + role + " " + problem + ": use one of the " + ids.length + " that init returned");
 	}
 }

@@ -4,7 +4,6 @@ package xxdev.ibvdev;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import xxdev.XXDevException;
 
 /** Arrays of arrays of primitives: the rows that travel are the innermost arrays, in order. */
 final class Rows {
@@ -32,7 +31,7 @@ final class Rows {
 		Object[] rows = Arrays.copyOfRange(array, from, from + count, Object[].class);
 		for (int row = 0; row < count; row++)
 			if (rows[row] == null)
-				throw new XXDevException(
+				throw Errors.argument(
 						operation + ": row " + (from + row) + " of the " + ArrayRef.name(array, array.length) + " is null: rows must be there on both sides");
 		if (depth == 2)
 			return rows;

@@ -4,7 +4,6 @@ package xxdev.ibvdev;
 import java.nio.charset.StandardCharsets;
 import xdev.ibvdev.ResultBlock;
 import xxdev.Device;
-import xxdev.XXDevException;
 
 /** The words of exceptions. */
 final class Texts {
@@ -21,26 +20,14 @@ final class Texts {
 				+ (tag == Device.ANY_TAG ? "any" : Integer.toString(tag)) + ", context " + context;
 	}
 
-	/** For a send that has just failed on this thread. */
-	static XXDevException sending(String operation, int rank, int tag, int context) {
-		return new XXDevException(operation(operation, "to", rank, tag, context) + ": " + last());
-	}
-
-	/** For a probe or the start of a receive that has just failed on this thread. */
-	static XXDevException receiving(String operation, int rank, int tag, int context) {
-		return new XXDevException(operation(operation, "from", rank, tag, context) + ": " + last());
-	}
-
-	/** Why a receive failed: rc is the native's, ref what it was to fill. The result block reports what came, if anything did. */
-	static String receive(String operation, int rank, int tag, int context, int rc, ArrayRef ref, ResultBlock result) {
-		if (rc != -Native.EMSGSIZE && rc != -Native.EPROTOTYPE)
-			return operation(operation, "from", rank, tag, context) + ": " + last();
+	/** A message that its receive could not take: rc is the native's, ref what it was to fill. */
+	static String unfit(String operation, int context, int rc, ArrayRef ref, ResultBlock result) {
 		String why = last();
+		String what = operation(operation, "from", result.source(), result.tag(), context) + ": ";
 		if (rc == -Native.EMSGSIZE && ref.nativeKind == Native.BODY)
-			return operation(operation, "from", result.source(), result.tag(), context) + ": the message holds " + Word.text(result.user()) + " ("
-					+ result.bytes() + " bytes), the system property xxdev.maxbytes is " + ref.length + "; the message is gone";
-		return operation(operation, "from", result.source(), result.tag(), context) + ": " + mismatch(result.user(), result.bytes(), ref)
-				+ (rc == -Native.EMSGSIZE && Word.depth(result.user()) > 1 ? ": " + why : "");
+			return what + "the message holds " + Word.text(result.user()) + " (" + result.bytes() + " bytes), the system property xxdev.maxbytes is "
+					+ ref.length + "; the message is gone";
+		return what + mismatch(result.user(), result.bytes(), ref) + (rc == -Native.EMSGSIZE && Word.depth(result.user()) > 1 ? ": " + why : "");
 	}
 
 	/** Both sides of a message that does not fit. */

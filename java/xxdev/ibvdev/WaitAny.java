@@ -28,7 +28,7 @@ final class WaitAny {
 			if (requests[i] == null || requests[i].isnull())
 				continue;
 			if (!(requests[i] instanceof IBVRequest) || !((IBVRequest) requests[i]).of(device))
-				throw new XXDevException("iwaitany: request " + i + " is of another device than the first: wait for those of each device alone");
+				throw Errors.argument("iwaitany: request " + i + " is of another device than the first: wait for those of each device alone");
 			this.requests[i] = (IBVRequest) requests[i];
 		}
 	}
@@ -68,10 +68,10 @@ final class WaitAny {
 	/** Blocks until one of the claimed requests is complete; ends all claims. The index of that request. */
 	private int waitForClaimed() {
 		int index = Native.waitAny(endpoint, handles);
-		String error = index < 0 ? Texts.last() : null;
+		XXDevException error = index < 0 ? Errors.of(index, "iwaitany") : null;
 		releaseBut(index);
 		if (error != null)
-			throw new XXDevException("iwaitany: " + error);
+			throw error;
 		requests[index].conclude(true);
 		return index;
 	}

@@ -34,7 +34,7 @@ final class Defects extends Program {
 				Request next = dev.irecv(good, ids[0], 5, CONTEXT, null);
 				signal(0, 1);
 				fails(small::iwait, String.valueOf(length + 8), "108");
-				fails(small::iwait, String.valueOf(length + 8));
+				checkCode(fails(small::iwait, String.valueOf(length + 8)), EMSGSIZE, 0);
 				fails(small::itest, String.valueOf(length + 8));
 				checkStatus(next.iwait(), 0, 5, Type.BYTE, length);
 				checkPattern(good, length, 2);

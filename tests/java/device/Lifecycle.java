@@ -64,7 +64,7 @@ final class Lifecycle extends Program {
 	@Case
 	void finishWithPendingReceive() throws Exception {
 		Request pending = dev.irecv(empty(), ids[me], 1, CONTEXT, null);
-		fails(dev::finish, "finish", "pending");
+		checkCode(fails(dev::finish, "finish", "pending"), EBUSY, -1);
 		dev.send(ints(1), ids[me], 1, CONTEXT);
 		check(pending.iwait() != null, "a refused finish changes nothing");
 	}
@@ -279,12 +279,13 @@ final class Lifecycle extends Program {
 
 	@Case
 	void initTwice() throws Exception {
+		checkCode(fails(() -> dev.send(null, ids[me], 1, CONTEXT), "null"), EINVAL, -1);
 		fails(() -> dev.init(arguments), "rank " + me, "finish");
 	}
 
 	/** Everything that needs an open device must report that it is not, and the remedy. */
 	private static void closedDeviceRefuses(IBVDevice dev, ProcessID peer, String word) throws Exception {
-		fails(() -> dev.send(ints(1), peer, 1, CONTEXT), "send", word, "init");
+		checkCode(fails(() -> dev.send(ints(1), peer, 1, CONTEXT), "send", word, "init"), ESHUTDOWN, -1);
 		fails(() -> dev.ssend(ints(1), peer, 1, CONTEXT), "ssend", word);
 		fails(() -> dev.isend(ints(1), peer, 1, CONTEXT), "isend", word);
 		fails(() -> dev.issend(ints(1), peer, 1, CONTEXT), "issend", word);

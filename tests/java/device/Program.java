@@ -15,6 +15,7 @@ import xdev.Device;
 import xdev.ProcessID;
 import xdev.XDevException;
 import xdev.ibvdev.IBVDevice;
+import xdev.ibvdev.IBVException;
 
 /**
  * What one rank of a device test runs: its {@link Case}s in the order of their names, each on all ranks, with a
@@ -22,6 +23,12 @@ import xdev.ibvdev.IBVDevice;
  */
 abstract class Program {
 	static final int CONTEXT = 7;
+	/** Error numbers of Linux. */
+	static final int EBUSY = 16;
+	static final int EINVAL = 22;
+	static final int EMSGSIZE = 90;
+	static final int ECONNRESET = 104;
+	static final int ESHUTDOWN = 108;
 	private static final int MEETING = 8;
 
 	final IBVDevice dev = new IBVDevice();
@@ -179,6 +186,13 @@ abstract class Program {
 	/** The action must fail with an XDevException whose text contains all the words. */
 	static XDevException fails(Task.Action action, String... words) throws Exception {
 		return Task.fails(XDevException.class, action, words);
+	}
+
+	/** The exception must have this error number and rank. */
+	static void checkCode(XDevException e, int errno, int rank) {
+		IBVException coded = (IBVException) e;
+		if (coded.errno() != errno || coded.rank() != rank)
+			throw new AssertionError("expected error " + errno + " of rank " + rank + ", got " + coded.errno() + " of rank " + coded.rank(), e);
 	}
 
 	static ProcessID anySource() {

@@ -29,6 +29,7 @@ final class Victims extends Program {
 			if (!String.valueOf(e.getMessage()).contains("rank " + victim))
 				throw e;
 			System.out.println("error: " + e.getMessage());
+			checkCode(e, ECONNRESET, victim);
 			/* The other threads of the rank, and later operations, learn it too. */
 			fails(() -> dev.recv(empty(), ids[victim], 1, CONTEXT), "rank " + victim);
 			return;

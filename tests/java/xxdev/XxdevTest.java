@@ -99,6 +99,13 @@ final class XxdevTest {
 	}
 
 	@EveryMode
+	void errorCodes(Mode mode) {
+		finishes(job(mode, 2, Codes.class, "cases"));
+		finishes(job(mode, 2, Codes.class, "death"));
+		finishes(job(mode, 2, Codes.class, "leave"));
+	}
+
+	@EveryMode
 	void lifecycle(Mode mode) {
 		finishes(job(mode, 2, Lifecycle.class, "cases"));
 		finishes(job(mode, 2, Lifecycle.class, "rounds"));
