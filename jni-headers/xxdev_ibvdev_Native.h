@@ -184,10 +184,10 @@ JNIEXPORT jlong JNICALL Java_xxdev_ibvdev_Native_irecv
 /*
  * Class:     xxdev_ibvdev_Native
  * Method:    waitFor
- * Signature: (JJLjava/lang/Object;IJJJ)I
+ * Signature: (JJJLjava/lang/Object;IJJJ)I
  */
 JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_waitFor
-  (JNIEnv *, jclass, jlong, jlong, jobject, jint, jlong, jlong, jlong);
+  (JNIEnv *, jclass, jlong, jlong, jlong, jobject, jint, jlong, jlong, jlong);
 
 /*
  * Class:     xxdev_ibvdev_Native

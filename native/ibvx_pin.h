@@ -72,8 +72,9 @@ int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req)
 /* The handle is gone, whatever is returned; so is the message. source, tag and context are the message's. */
 int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, const struct ibvx_want *want, struct ibvx_status *status);
 
-/* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base, pin provides the memory. */
-int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status);
+/* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base, pin provides the memory.  wait: 1 if the request is
+ * not complete after timeout_ns: it is valid as before, and *pin is the caller's again; timeout_ns < 0: no limit. */
+int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status, int64_t timeout_ns);
 int ibvx_pin_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status);
 
 /* As ibvx_waitany(), but the request found is not consumed. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The low-level communication device of F-MPJ and FastMPJ: point-to-point messages of any Java object, without a buffer in between.
@@ -32,8 +33,13 @@ import java.util.UUID;
  * <h2>Matching</h2>
  *
  * By sender, tag and context (MPI 4.0, section 3.5). Messages of one sender in one context do not overtake each other.
+ *
+ * <h2>Waiting</h2>
+ *
+ * {@link Thread#interrupt} ends no operation, neither of a device nor of a {@link Request}: it goes on, and the thread's interrupt status is kept. A thread that others
+ * want to stop waits with a time limit ({@link #recv(Object, PID, int, int, long, TimeUnit)}, {@link Request#iwait(long, TimeUnit)}) and looks at the status in between.
  */
-public abstract class Device {
+public abstract class Device implements AutoCloseable {
 	/** As the source of a receive or probe: from any process. */
 	public static final PID ANY_SRC = new AnySource();
 	/** As the tag of a receive or probe: any tag. */
@@ -124,6 +130,22 @@ public abstract class Device {
 	 * @throws XXDevException if receives or synchronous sends are pending: complete or cancel them and call again; or before init
 	 */
 	public abstract void finish();
+
+	/**
+	 * Leaves the job as {@link #finish} does, if the device is open; else does nothing. So it can be called again, and a device can be the resource of a
+	 * try statement.
+	 *
+	 * @throws XXDevException as finish: if receives or synchronous sends are pending, the device stays open
+	 */
+	@Override
+	public void close() {
+		try {
+			finish();
+		} catch (XXDevException e) {
+			if (e.code() != ErrorCode.CLOSED)
+				throw e;
+		}
+	}
 
 	/**
 	 * Which threads may call the device.
@@ -257,6 +279,46 @@ public abstract class Device {
 	 * @throws XXDevException if the message does not fit (it is gone then), or the sender is lost
 	 */
 	public abstract Status recv(Object buf, int offset, int count, PID src, int tag, int context);
+
+	/**
+	 * As {@link #recv(Object, PID, int, int)}, with a time limit. If no message matches in time the receive is withdrawn: a message that comes later stays for the next
+	 * receive. One that has begun to arrive when the time is over is received, which may take longer.
+	 *
+	 * @param buf     where it goes
+	 * @param src     the sender, or {@link #ANY_SRC}
+	 * @param tag     which, or {@link #ANY_TAG}
+	 * @param context any number but Integer.MIN_VALUE
+	 * @param timeout how long to wait; 0 or less: not at all
+	 * @param unit    of timeout
+	 * @return what came, and its sender; null: nothing in time, and buf is unchanged
+	 * @throws XXDevException if the message does not fit buf (it is gone then), or the sender is lost
+	 */
+	public Status recv(Object buf, PID src, int tag, int context, long timeout, TimeUnit unit) {
+		return received(irecv(buf, src, tag, context), timeout, unit);
+	}
+
+	/**
+	 * As {@link #recv(Object, PID, int, int, long, TimeUnit)}, into a portion.
+	 *
+	 * @param buf     an array or buffer
+	 * @param offset  the portion's first element
+	 * @param count   how many elements there is room for
+	 * @param src     the sender, or {@link #ANY_SRC}
+	 * @param tag     which, or {@link #ANY_TAG}
+	 * @param context any number but Integer.MIN_VALUE
+	 * @param timeout how long to wait; 0 or less: not at all
+	 * @param unit    of timeout
+	 * @return what came, and its sender; null: nothing in time, and buf is unchanged
+	 * @throws XXDevException if the message does not fit (it is gone then), or the sender is lost
+	 */
+	public Status recv(Object buf, int offset, int count, PID src, int tag, int context, long timeout, TimeUnit unit) {
+		return received(irecv(buf, offset, count, src, tag, context), timeout, unit);
+	}
+
+	private static Status received(Request receive, long timeout, TimeUnit unit) {
+		Status status = receive.iwait(timeout, unit);
+		return status != null || receive.cancel() ? status : receive.iwait();
+	}
 
 	/**
 	 * Starts a receive; does not block (F-MPJ 2009, listing of xxdev.Device). buf belongs to the device until the request is complete.

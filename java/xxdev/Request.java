@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 package xxdev;
 
+import java.util.concurrent.TimeUnit;
+
 /**
  * A non-blocking operation under way (F-MPJ 2009 and Expósito et al. 2015: what isend, issend, irecv and peek return).
  *
  * <p>Any thread may call any method at any time. A request that is complete and whose outcome was taken is null ({@link #isnull}); taking
- * the outcome again gives the same again.
+ * the outcome again gives the same again. {@link Thread#interrupt} ends no wait; the thread's interrupt status is kept.
  */
 public abstract class Request {
 	/** For devices. */
@@ -18,6 +20,16 @@ public abstract class Request {
 	 * @throws XXDevException if the operation failed, or was cancelled
 	 */
 	public abstract Status iwait();
+
+	/**
+	 * As {@link #iwait()}, with a time limit. If the time is over the request goes on as before: it can be waited for, tested or cancelled, and nothing is lost.
+	 *
+	 * @param timeout how long to wait; 0 or less: as {@link #test}
+	 * @param unit    of timeout
+	 * @return its status, or null if it is not complete
+	 * @throws XXDevException if the operation failed, or was cancelled
+	 */
+	public abstract Status iwait(long timeout, TimeUnit unit);
 
 	/**
 	 * Asks whether the operation is complete, and drives it on. Does not block.

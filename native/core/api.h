@@ -53,9 +53,12 @@ static inline struct request *api_find(struct ibvx *ep, ibvx_req req)
 	return r && r->state != REQ_MESSAGE && !r->blocking && !r->waiter ? r : api_not_found(ep, r, req);
 }
 
+/* Of a wait with a limit: the time is over, and the request is as it was. */
+#define API_NOT_YET 1
+
 /* Waits for a request that no other thread waits for, and consumes it.  pin: the memory of a pinnable receive or blocking
- * send; NULL: of a pinnable receive all stays in the bounce buffer, which becomes status->body. */
-int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status);
+ * send; NULL: of a pinnable receive all stays in the bounce buffer, which becomes status->body.  timeout_ns < 0: no limit. */
+int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status, int64_t timeout_ns);
 
 /* complete_consume(), and hands over what the buffer owns: the body of a split receive, what has bounced of a pinnable one. */
 int api_consume_slow(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status);
@@ -69,7 +72,7 @@ static inline int api_consume(struct ibvx *ep, struct request *r, struct ibvx_pi
 
 static inline int api_wait_request(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status)
 {
-	return r->state == REQ_DONE ? api_consume(ep, r, pin, status) : api_wait_pending(ep, r, pin, status);
+	return r->state == REQ_DONE ? api_consume(ep, r, pin, status) : api_wait_pending(ep, r, pin, status, -1);
 }
 
 struct ibvx_completion;

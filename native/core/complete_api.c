@@ -68,7 +68,7 @@ static bool api_request_done(struct ibvx *ep, void *arg)
 	return atomic_load_explicit(&r->done, memory_order_acquire);
 }
 
-int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status)
+int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, struct ibvx_status *status, int64_t timeout_ns)
 {
 	struct waiter w = {0};
 	int rc = 0;
@@ -79,10 +79,12 @@ int api_wait_pending(struct ibvx *ep, struct request *r, struct ibvx_pin *pin, s
 		if (buffer_is_pinnable(&r->buffer) && r->buffer.pin)
 			w.pinned_request = r;
 		r->waiter = &w;
-		rc = wait_until(ep, &w, api_request_done, r, -1);
+		rc = wait_until(ep, &w, api_request_done, r, timeout_ns);
 		r->waiter = NULL;
 	}
 	pin_attend(r, NULL);
+	if (rc == -ETIMEDOUT)
+		return API_NOT_YET;
 	return rc ? rc : api_consume(ep, r, pin, status);
 }
 
@@ -93,7 +95,7 @@ static int api_null_request(struct ibvx_status *status)
 	return 0;
 }
 
-static inline int api_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status)
+static inline int api_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status, int64_t timeout_ns)
 {
 	struct request *r;
 	int rc = -EINVAL;
@@ -103,8 +105,8 @@ static inline int api_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin,
 	core_lock(ep);
 	r = api_find(ep, *req);
 	if (r) {
-		rc = api_wait_request(ep, r, pin, status);
-		if (!ep->aborted || rc != -ESHUTDOWN)
+		rc = r->state == REQ_DONE ? api_consume(ep, r, pin, status) : api_wait_pending(ep, r, pin, status, timeout_ns);
+		if (rc != API_NOT_YET && (!ep->aborted || rc != -ESHUTDOWN))
 			*req = IBVX_REQ_NULL;
 	}
 	pin_unlock(ep);
@@ -113,13 +115,13 @@ static inline int api_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin,
 
 int ibvx_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_status *status)
 {
-	return api_wait(ep, req, NULL, status);
+	return api_wait(ep, req, NULL, status, -1);
 }
 
-int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status)
+int ibvx_pin_wait(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status, int64_t timeout_ns)
 {
 	api_reset_pin(pin);
-	return api_wait(ep, req, pin, status);
+	return api_wait(ep, req, pin, status, timeout_ns);
 }
 
 static inline int api_test(struct ibvx *ep, ibvx_req *req, struct ibvx_pin *pin, struct ibvx_status *status)

@@ -291,7 +291,8 @@ NATIVE(jlong, irecv)
 }
 
 NATIVE(jint, waitFor)
-(JNIEnv *env, jclass class, jlong handle, jlong request, jobject array, jint kind, jlong offset, jlong length, jlong result)
+(JNIEnv *env, jclass class, jlong handle, jlong request, jlong timeout_ns, jobject array, jint kind, jlong offset, jlong length,
+ jlong result)
 {
 	struct ibvx *ep = endpoint_get(handle);
 	struct array_ref ref = array_ref_of(env, array, kind, offset, length);
@@ -301,11 +302,13 @@ NATIVE(jint, waitFor)
 	(void)class;
 	if (!ep)
 		return -ESHUTDOWN;
-	int rc = ibvx_pin_wait(ep, &req, heap_of(&ref), &status);
+	int rc = ibvx_pin_wait(ep, &req, heap_of(&ref), &status, timeout_ns);
+	bool over = rc == 1;
 
-	rc = received(&ref, &status, rc, result);
+	if (!over)
+		rc = received(&ref, &status, rc, result);
 	endpoint_put(handle);
-	return rc;
+	return rc < 0 ? rc : !over;
 }
 
 NATIVE(jint, test)

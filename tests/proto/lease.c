@@ -110,7 +110,7 @@ static void one_waits(void **state)
 	while (fabric_sent(w.fabric, 0, 1, WIRE_CTS) == 0)
 		world_turn(&w, 1);
 	fake_array_init(&m, calloc(1, 60000), 60000, 3);
-	assert_int_equal(ibvx_pin_wait(w.ep[0], &req, &m.pinnable, &s), 0);
+	assert_int_equal(ibvx_pin_wait(w.ep[0], &req, &m.pinnable, &s, -1), 0);
 	fake_array_bring(&m);
 	assert_text(m.at, 5, 60000);
 	assert_int_equal(ended_with(&one, &w), 0);

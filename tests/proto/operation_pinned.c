@@ -65,7 +65,7 @@ int op_heap_receive(struct actor *a, struct operation *op, enum pin_call call, i
 	switch (call) {
 	case PIN_RECV: err = ibvx_pin_recv(a->ep, &m.pinnable, &want, s); break;
 	case PIN_MRECV: err = ibvx_pin_mrecv(a->ep, req, &m.pinnable, &want, s); break;
-	case PIN_WAIT: err = ibvx_pin_wait(a->ep, req, &m.pinnable, s); break;
+	case PIN_WAIT: err = ibvx_pin_wait(a->ep, req, &m.pinnable, s, -1); break;
 	case PIN_TEST: err = ibvx_pin_test(a->ep, req, &m.pinnable, s); break;
 	}
 	fake_array_bring(&m);

@@ -73,13 +73,13 @@ static void refused(void **state)
 				assert_int_equal(finish(&w, 0, &send[0], NULL), 0);
 				assert_int_equal(finish(&w, 0, &send[1], NULL), 0);
 				settle(&w);
-				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv[0], &m.pinnable, &s), what ? -EMSGSIZE : -EPROTOTYPE);
+				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv[0], &m.pinnable, &s, -1), what ? -EMSGSIZE : -EPROTOTYPE);
 				assert_int_equal(s.user, 6);
 				assert_int_equal(s.body_bytes, sizes[kind]);
 				fake_array_bring(&m);
 				for (size_t i = 0; i < m.bytes; i++)
 					assert_int_equal(m.at[i], 0);
-				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv[1], NULL, &s), 0);
+				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv[1], NULL, &s, -1), 0);
 				assert_text(s.body, 7, 20);
 				ibvx_free(s.body);
 				free(m.at);
@@ -87,6 +87,40 @@ static void refused(void **state)
 				text_free(t);
 				text_free(next);
 			}
+}
+
+/* Waits with a limit, whatever has arrived when the time is over: the request stays valid and nothing is lost. */
+static void time_is_over(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) {
+		struct ibvx_want want = {0, 1, CTX, sizes[kind], 0, 0, NULL};
+		struct text t = text_of(6, sizes[kind]);
+		struct ibvx_status s;
+		struct fake_array m;
+		ibvx_req send, recv, same;
+		struct world w;
+		int rc;
+
+		begin(&w, calm(2, 512), "psl=4000", NULL);
+		fake_array_init(&m, calloc(1, sizes[kind] + 1), sizes[kind], 3);
+		assert_int_equal(ibvx_pin_irecv(w.ep[1], &want, &recv), 0);
+		same = recv;
+		assert_int_equal(ibvx_pin_wait(w.ep[1], &recv, &m.pinnable, &s, 1000), 1);
+		assert_int_equal(recv, same);
+		send = put(&w, 0, 1, 1, t, 6, false);
+		while ((rc = ibvx_pin_wait(w.ep[1], &recv, &m.pinnable, &s, 1)) == 1)
+			world_turn(&w, 1);
+		assert_int_equal(rc, 0);
+		assert_int_equal(recv, IBVX_REQ_NULL);
+		assert_int_equal(s.body_bytes, sizes[kind]);
+		fake_array_bring(&m);
+		assert_text(m.at, 6, sizes[kind]);
+		assert_int_equal(finish(&w, 0, &send, NULL), 0);
+		free(m.at);
+		end(&w);
+		text_free(t);
+	}
 }
 
 /* What comes while nobody waits is bounced, and copied by the call that completes it: no pin then. */
@@ -109,7 +143,7 @@ static void bounced(void **state)
 			assert_int_equal(finish(&w, 0, &send, NULL), 0);
 			settle(&w);
 			if (how)
-				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv, &m.pinnable, &s), 0);
+				assert_int_equal(ibvx_pin_wait(w.ep[1], &recv, &m.pinnable, &s, -1), 0);
 			else
 				assert_int_equal(ibvx_pin_test(w.ep[1], &recv, &m.pinnable, &s), 1);
 			assert_int_equal(recv, IBVX_REQ_NULL);
@@ -342,6 +376,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(both_sides),          cmocka_unit_test(refused),       cmocka_unit_test(bounced),
 	cmocka_unit_test(no_pin_without_room), cmocka_unit_test(another_polls), cmocka_unit_test(deaths),
 	cmocka_unit_test(gone_meanwhile),      cmocka_unit_test(never_pinned),  cmocka_unit_test(streams_pass),
+	cmocka_unit_test(time_is_over),
 };
 
 int main(void)

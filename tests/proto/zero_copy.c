@@ -118,7 +118,7 @@ static void *waiter_main(void *arg)
 	ibvx_req req;
 
 	memcpy(&req, o->mem, sizeof(req));
-	o->err = ibvx_pin_wait(o->ep, &req, NULL, NULL);
+	o->err = ibvx_pin_wait(o->ep, &req, NULL, NULL, -1);
 	return NULL;
 }
 
@@ -289,7 +289,7 @@ static void *sender_main(void *arg)
 		struct ibvx_rbuf buf = {mem, bytes, 0};
 		int err = ibvx_recv(l->w->ep[l->rank], &buf, 1 - l->rank, tag, CTX, NULL);
 
-		if (err || ibvx_pin_wait(l->w->ep[l->rank], &send, NULL, NULL))
+		if (err || ibvx_pin_wait(l->w->ep[l->rank], &send, NULL, NULL, -1))
 			abort();
 		assert_text(mem, (uint64_t)tag, bytes);
 	}

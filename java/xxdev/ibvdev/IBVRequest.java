@@ -3,6 +3,7 @@ package xxdev.ibvdev;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.TimeUnit;
 import xdev.ibvdev.PendingRequest;
 import xdev.ibvdev.ResultBlock;
 import xxdev.ErrorCode;
@@ -27,6 +28,11 @@ final class IBVRequest extends Request implements PendingRequest {
 	private static final int COMPLETE = 16;
 	/** Added to BUSY when another thread sleeps on this object. */
 	private static final int AWAITED = 4;
+
+	/** As a time to wait. */
+	private static final long NO_LIMIT = -1;
+	/** Longer waits are as good as this: a century, of which no clock overflows. */
+	private static final long LONGEST_NS = Long.MAX_VALUE / 3;
 
 	private static final VarHandle STATE;
 
@@ -109,7 +115,7 @@ final class IBVRequest extends Request implements PendingRequest {
 				return outcome();
 			if (now == PENDING) {
 				if (claim()) {
-					work(true);
+					work(NO_LIMIT);
 					return outcome();
 				}
 			} else {
@@ -119,33 +125,51 @@ final class IBVRequest extends Request implements PendingRequest {
 	}
 
 	@Override
+	public Status iwait(long timeout, TimeUnit unit) {
+		long limit = Math.min(unit.toNanos(timeout), LONGEST_NS);
+		if (limit <= 0)
+			return test();
+		long end = System.nanoTime() + limit;
+		for (long left = limit; left > 0; left = end - System.nanoTime()) {
+			int now = state;
+			if (now == COMPLETE)
+				return outcome();
+			if (now != PENDING)
+				awaitChange(now, TimeUnit.NANOSECONDS.toMillis(left) + 1);
+			else if (claim())
+				return work(left) ? outcome() : null;
+		}
+		return test();
+	}
+
+	@Override
 	public Status test() {
 		int now = state;
 		if (now == COMPLETE)
 			return outcome();
 		if (now != PENDING || !claim())
 			return null; /* another thread completes it */
-		return work(false) ? outcome() : null;
+		return work(0) ? outcome() : null;
 	}
 
 	private boolean claim() {
 		return STATE.compareAndSet(this, PENDING, BUSY);
 	}
 
-	/** With the state BUSY, which ends here: drives the operation on. True: complete. */
-	private boolean work(boolean block) {
+	/** With the state BUSY, which ends here: drives the operation on, for so long. True: complete. */
+	private boolean work(long timeoutNs) {
 		try {
-			advance(block);
+			advance(timeoutNs);
 		} finally {
 			leave(consumed ? COMPLETE : PENDING);
 		}
 		return consumed;
 	}
 
-	private void advance(boolean block) {
+	private void advance(long timeoutNs) {
 		ResultBlock result = ResultBlock.own();
-		int rc = block ? complete(result) : test(result);
-		if (rc == 0 && !block)
+		int rc = timeoutNs != 0 ? complete(timeoutNs, result) : test(result);
+		if (rc == 0)
 			return;
 		if (rc == -Native.ESHUTDOWN) /* the library has not looked at the request */
 			throw Errors.of(rc, text());
@@ -178,9 +202,9 @@ final class IBVRequest extends Request implements PendingRequest {
 		return !receive || bounce != null;
 	}
 
-	private int complete(ResultBlock result) {
-		return isPlain() ? Native.waitFor(endpoint, handle, null, Native.MEMORY, 0, 0, result.address)
-						 : Native.waitFor(endpoint, handle, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
+	private int complete(long timeoutNs, ResultBlock result) {
+		return isPlain() ? Native.waitFor(endpoint, handle, timeoutNs, null, Native.MEMORY, 0, 0, result.address)
+						 : Native.waitFor(endpoint, handle, timeoutNs, ref.memory, ref.nativeKind, ref.offset, ref.length, result.address);
 	}
 
 	private int test(ResultBlock result) {
@@ -224,14 +248,16 @@ final class IBVRequest extends Request implements PendingRequest {
 		if ((seen & BUSY) == 0 || seen != awaited && !STATE.compareAndSet(this, seen, awaited))
 			return;
 		boolean interrupted = false;
-		while (state == awaited) {
+		long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(milliseconds);
+		long left = milliseconds;
+		while (state == awaited && (milliseconds == 0 || left > 0)) {
 			try {
-				wait(milliseconds);
-				if (milliseconds > 0)
-					break;
+				wait(left);
 			} catch (InterruptedException e) {
 				interrupted = true;
 			}
+			if (milliseconds > 0)
+				left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
 		}
 		if (interrupted)
 			Thread.currentThread().interrupt();
@@ -252,7 +278,7 @@ final class IBVRequest extends Request implements PendingRequest {
 			try {
 				if (!cancelled())
 					return false;
-				advance(true);
+				advance(NO_LIMIT);
 				return true;
 			} finally {
 				leave(consumed ? COMPLETE : PENDING);
@@ -334,7 +360,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	/** Ends a claim; first completes the request, or (block is false) tests it. True: it is complete. */
 	boolean conclude(boolean block) {
 		claimer = null;
-		return work(block);
+		return work(block ? NO_LIMIT : 0);
 	}
 
 	void unclaim() {

@@ -111,8 +111,13 @@ final class Native {
 	/** A request handle. */
 	static native long irecv(long endpoint, Object array, int kind, long offset, long length, int source, int tag, int context, long type);
 
-	/** Completes a request; the array reference is that of irecv, or (null, MEMORY, 0, 0) for a send. */
-	static native int waitFor(long endpoint, long request, Object array, int kind, long offset, long length, long result);
+	/**
+	 * Completes a request, if that is possible within so many nanoseconds (negative: without limit); the array reference is that of irecv, or (null, MEMORY, 0, 0)
+	 * for a send.
+	 *
+	 * @return as {@link #test}
+	 */
+	static native int waitFor(long endpoint, long request, long timeoutNs, Object array, int kind, long offset, long length, long result);
 
 	/** 1 complete, 0 not yet, or the operation's error. */
 	static native int test(long endpoint, long request, Object array, int kind, long offset, long length, long result);

@@ -3,6 +3,7 @@ package xxdevtest;
 
 import java.util.Arrays;
 import xxdev.Device;
+import xxdev.ErrorCode;
 import xxdev.PID;
 import xxdev.Request;
 import xxdev.ThreadLevel;
@@ -90,6 +91,23 @@ final class Lifecycle extends Program {
 		checkStatus(receive.iwait(), 1 - me, 1, Type.STRING, 1);
 		equal(ids[1 - me].uuid().toString(), other[0], "every process calls a process the same");
 		check(Arrays.asList(ids).indexOf(dev.id()) == me, "the index is the rank");
+	}
+
+	@Case
+	void closing() throws Exception {
+		Device fresh = Device.newInstance("ibvdev");
+		fresh.close();
+		for (int round = 0; round < 2; round++) {
+			try (Device resource = fresh) {
+				resource.init(new String[] {"auto"});
+				Request receive = resource.irecv(new int[1], resource.id(), 1, CONTEXT);
+				equal(ErrorCode.BUSY, fails(resource::close, "pending").code(), "a close that is refused");
+				resource.send(new int[1], resource.id(), 1, CONTEXT);
+				receive.iwait();
+			}
+			equal(ErrorCode.CLOSED, fails(fresh::id).code(), "closed");
+			fresh.close();
+		}
 	}
 
 	@Case

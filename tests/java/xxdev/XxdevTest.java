@@ -84,6 +84,12 @@ final class XxdevTest {
 	}
 
 	@EveryMode
+	void waits(Mode mode) {
+		finishes(job(mode, 2, Waits.class));
+		finishes(job(mode, 2, Waits.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000"));
+	}
+
+	@EveryMode
 	void severalMessages(Mode mode) {
 		finishes(job(mode, 2, SeveralMessages.class));
 	}
