@@ -239,6 +239,14 @@ JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_mrecv
 
 /*
  * Class:     xxdev_ibvdev_Native
+ * Method:    imrecv
+ * Signature: (JJLjava/lang/Object;IJJJ)J
+ */
+JNIEXPORT jlong JNICALL Java_xxdev_ibvdev_Native_imrecv
+  (JNIEnv *, jclass, jlong, jlong, jobject, jint, jlong, jlong, jlong);
+
+/*
+ * Class:     xxdev_ibvdev_Native
  * Method:    counters
  * Signature: (JI)[B
  */

@@ -71,6 +71,7 @@ int ibvx_pin_recv(struct ibvx *ep, struct ibvx_pin *pin, const struct ibvx_want 
 int ibvx_pin_irecv(struct ibvx *ep, const struct ibvx_want *want, ibvx_req *req);
 /* The handle is gone, whatever is returned; so is the message. source, tag and context are the message's. */
 int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, const struct ibvx_want *want, struct ibvx_status *status);
+int ibvx_pin_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_want *want, ibvx_req *req);
 
 /* As ibvx_wait() and ibvx_test(), for any request; of a receive without a base, pin provides the memory.  wait: 1 if the request is
  * not complete after timeout_ns: it is valid as before, and *pin is the caller's again; timeout_ns < 0: no limit. */

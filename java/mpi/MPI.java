@@ -163,6 +163,8 @@ public class MPI {
 	public static final Request REQUEST_NULL = new Request(null);
 	/** No communicator. */
 	public static final Comm COMM_NULL = new Comm();
+	/** What a matched probe of MPI.PROC_NULL returns; to receive it does nothing, any number of times. */
+	public static final Message MESSAGE_NO_PROC = new Message();
 
 	private static volatile Errhandler handler = ERRORS_RETURN;
 

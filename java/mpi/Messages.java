@@ -4,6 +4,7 @@ package mpi;
 import xdev.ibvdev.ResultBlock;
 import xxdev.XXDevException;
 import xxdev.ibvdev.ByRank;
+import xxdev.ibvdev.MatchedMessage;
 
 /** The messages of a communicator: between the arguments of the API and the device. */
 abstract class Messages {
@@ -52,6 +53,11 @@ abstract class Messages {
 			throw Errors.of(operation + ": the " + role + " is " + rank + ": use 0 to " + (ranks.length - 1) + " or MPI.PROC_NULL"
 					+ (role.equals("source") ? " or MPI.ANY_SOURCE" : ""));
 		return ranks[rank];
+	}
+
+	/** The rank in the job that a receive or probe names. */
+	final int from(String operation, int source) {
+		return source == MPI.ANY_SOURCE ? ByRank.ANY_SOURCE : world(operation, "source", source);
 	}
 
 	/** The elements that a message of a basic type consists of. */
@@ -149,7 +155,7 @@ abstract class Messages {
 			return Status.ofNull();
 		if (freed)
 			check(operation);
-		int from = source == MPI.ANY_SOURCE ? ByRank.ANY_SOURCE : world(operation, "source", source);
+		int from = from(operation, source);
 		int elements = count * type.size;
 		boolean direct = type.dense;
 		Object target = direct ? to : Kinds.array(type.kind, elements);
@@ -172,10 +178,20 @@ abstract class Messages {
 
 	/** Begins a receive as this request. */
 	final void startRecv(Request request, String operation, Object buf, int offset, int count, Datatype type, int source, int tag, int context) {
+		startRecv(request, operation, null, buf, offset, count, type, source, tag, context);
+	}
+
+	/** Begins to receive what a matched probe found, null: from PROC_NULL. The communicator may have been freed. */
+	final void startMatched(Request request, String operation, MatchedMessage matched, Object buf, int offset, int count, Datatype type) {
+		startRecv(request, operation, matched, buf, offset, count, type, matched == null ? MPI.PROC_NULL : MPI.ANY_SOURCE, MPI.ANY_TAG, context);
+	}
+
+	private void startRecv(
+			Request request, String operation, MatchedMessage matched, Object buf, int offset, int count, Datatype type, int source, int tag, int context) {
 		Datatype.check(operation, type);
 		if (type == MPI.PACKED && PackedBuffers.isExpress(buf)) {
 			java.nio.ByteBuffer message = ExpressBuffers.writable(operation, (mpjbuf.Buffer) buf);
-			startRecv(request, operation, message, 0, message.capacity(), MPI.BYTE, source, tag, context);
+			startRecv(request, operation, matched, message, 0, message.capacity(), MPI.BYTE, source, tag, context);
 			request.unpack(null, buf, 0, MPI.BYTE);
 			return;
 		}
@@ -185,14 +201,20 @@ abstract class Messages {
 			request.begin(Status.ofNull());
 			return;
 		}
-		check(operation);
-		int from = source == MPI.ANY_SOURCE ? ByRank.ANY_SOURCE : world(operation, "source", source);
+		if (matched == null)
+			check(operation);
+		int from = from(operation, source);
 		int elements = count * type.size;
 		Object target = type.dense ? to : Kinds.array(type.kind, elements);
 		int first = type.dense ? offset : 0;
+		boolean objects = type.kind == Kinds.OBJECT;
 		try {
-			request.begin(type.kind == Kinds.OBJECT ? device.irecvObjects((Object[]) target, first, elements, from, tag, context)
-													: device.irecv(target, first, elements, from, tag, context));
+			if (matched != null)
+				request.begin(
+						objects ? matched.irecvObjects(operation, (Object[]) target, first, elements) : matched.irecv(operation, target, first, elements));
+			else
+				request.begin(objects ? device.irecvObjects((Object[]) target, first, elements, from, tag, context)
+									  : device.irecv(target, first, elements, from, tag, context));
 			if (!type.dense)
 				request.unpack(target, to, offset, type);
 		} catch (XXDevException e) {

@@ -2,7 +2,7 @@
 package mpi;
 
 import xxdev.XXDevException;
-import xxdev.ibvdev.ByRank;
+import xxdev.ibvdev.MatchedMessage;
 
 /** The point-to-point part of {@link Comm}: modes, requests, probes, packed messages. */
 abstract class PointToPoint extends Messages {
@@ -267,10 +267,45 @@ abstract class PointToPoint extends Messages {
 		check(operation);
 		if (source == MPI.PROC_NULL)
 			return Status.ofNull();
-		int from = source == MPI.ANY_SOURCE ? ByRank.ANY_SOURCE : world(operation, "source", source);
+		int from = from(operation, source);
 		try {
 			xxdev.Status found = block ? device.probe(from, tag, context) : device.iprobe(from, tag, context);
 			return found == null ? null : status(found);
+		} catch (XXDevException e) {
+			throw Errors.of(e);
+		}
+	}
+
+	/**
+	 * Matches a message that a receive with these arguments would get (MPI 4.0, section 3.8.2): it is left to {@link Message#Mrecv} alone. Does not block.
+	 *
+	 * @param source the sender's rank, MPI.ANY_SOURCE or MPI.PROC_NULL
+	 * @param tag    which, or MPI.ANY_TAG
+	 * @return the message; null if none is there; of MPI.PROC_NULL {@link MPI#MESSAGE_NO_PROC}
+	 */
+	public Message Improbe(int source, int tag) {
+		return match("Improbe", false, source, tag);
+	}
+
+	/**
+	 * Blocks until a message is there that a receive with these arguments would get, and matches it (MPI 4.0, section 3.8.2): it is left to {@link Message#Mrecv} alone. Several threads
+	 * that probe at the same time get a message each.
+	 *
+	 * @param source the sender's rank, MPI.ANY_SOURCE or MPI.PROC_NULL
+	 * @param tag    which, or MPI.ANY_TAG
+	 * @return the message; of MPI.PROC_NULL {@link MPI#MESSAGE_NO_PROC}
+	 */
+	public Message Mprobe(int source, int tag) {
+		return match("Mprobe", true, source, tag);
+	}
+
+	private Message match(String operation, boolean block, int source, int tag) {
+		check(operation);
+		if (source == MPI.PROC_NULL)
+			return MPI.MESSAGE_NO_PROC;
+		try {
+			MatchedMessage found = device.match(block, from(operation, source), tag, context);
+			return found == null ? null : new Message(this, found, status(found.status()));
 		} catch (XXDevException e) {
 			throw Errors.of(e);
 		}

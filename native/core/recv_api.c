@@ -251,26 +251,31 @@ int ibvx_mrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, 
 	return rc < 0 ? rc : api_mrecv(ep, message, &a, NULL, status);
 }
 
-int ibvx_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, ibvx_req *req)
+static int api_imrecv(struct ibvx *ep, ibvx_req *message, struct recv_args *a, ibvx_req *req)
 {
-	struct recv_args a = {.buf = buf};
-	int rc = api_check_recv(buf, true);
 	struct request *r;
 	struct umsg *u;
+	int rc;
 
-	*req = IBVX_REQ_NULL;
-	if (rc < 0)
-		return rc;
 	core_lock(ep);
-	rc = api_begin_mrecv(ep, message, &a, &u);
+	rc = api_begin_mrecv(ep, message, a, &u);
 	if (rc == 0)
-		rc = api_post(ep, &a, u, false, NULL, NULL, &r);
+		rc = api_post(ep, a, u, false, NULL, NULL, &r);
 	if (rc == 0) {
 		*req = request_handle(r);
 		background_start(ep, r);
 	}
 	core_unlock(ep);
 	return rc;
+}
+
+int ibvx_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_rbuf *buf, ibvx_req *req)
+{
+	struct recv_args a = {.buf = buf};
+	int rc = api_check_recv(buf, true);
+
+	*req = IBVX_REQ_NULL;
+	return rc < 0 ? rc : api_imrecv(ep, message, &a, req);
 }
 
 /* --- the receives of ibvx_pin.h --- */
@@ -318,6 +323,15 @@ int ibvx_pin_mrecv(struct ibvx *ep, ibvx_req *message, struct ibvx_pin *pin, con
 
 	api_reset_pin(pin);
 	return api_mrecv(ep, message, &a, pin, status);
+}
+
+int ibvx_pin_imrecv(struct ibvx *ep, ibvx_req *message, const struct ibvx_want *want, ibvx_req *req)
+{
+	struct ibvx_rbuf buf;
+	struct recv_args a = api_want(want, &buf);
+
+	*req = IBVX_REQ_NULL;
+	return api_imrecv(ep, message, &a, req);
 }
 
 /* --- probes --- */

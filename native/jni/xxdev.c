@@ -419,6 +419,23 @@ NATIVE(jint, mrecv)
 	return rc;
 }
 
+NATIVE(jlong, imrecv)
+(JNIEnv *env, jclass class, jlong handle, jlong message, jobject array, jint kind, jlong offset, jlong length, jlong type)
+{
+	struct ibvx *ep = endpoint_get(handle);
+	const struct array_ref ref = array_ref_of(env, array, kind, offset, length);
+	ibvx_req probed = (ibvx_req)message, req;
+
+	(void)class;
+	if (!ep)
+		return -ESHUTDOWN;
+	const struct ibvx_want want = want_of(&ref, &(struct route){.type = type});
+	int rc = ibvx_pin_imrecv(ep, &probed, &want, &req);
+
+	endpoint_put(handle);
+	return rc < 0 ? rc : (jlong)req;
+}
+
 NATIVE(jbyteArray, counters)(JNIEnv *env, jclass class, jlong handle, jint peer)
 {
 	struct ibvx *ep = endpoint_get(handle);

@@ -335,8 +335,10 @@ void op_matched(struct actor *a, int source, int tag, bool blocking)
 		receive_ended(a, op, err, &s);
 		return;
 	}
-	op->pinnable = false;
-	err = ibvx_imrecv(a->ep, &message, &buf, &op->req);
+	if (op->pinnable)
+		err = ibvx_pin_imrecv(a->ep, &message, &(struct ibvx_want){.capacity_bytes = op->capacity}, &op->req);
+	else
+		err = ibvx_imrecv(a->ep, &message, &buf, &op->req);
 	if (err || message != IBVX_REQ_NULL)
 		traffic_fail(a->cfg, "rank %d: imrecv: %d (%s)", a->rank, err, ibvx_error());
 	op_add(a, op);

@@ -192,4 +192,17 @@ public final class ByRank {
 	public Status iprobe(int rank, int tag, int context) {
 		return device.iprobeFrom(rank, tag, context);
 	}
+
+	/**
+	 * Takes a message out of the queue, so that no other receive gets it.
+	 *
+	 * @param block   waits for one
+	 * @param rank    the sender, or {@link #ANY_SOURCE}
+	 * @param tag     which, or Device.ANY_TAG
+	 * @param context any that is not negative
+	 * @return the message, which must be received; null if none is there
+	 */
+	public MatchedMessage match(boolean block, int rank, int tag, int context) {
+		return MatchedMessage.match(device, block, rank, tag, context);
+	}
 }

@@ -398,12 +398,17 @@ public final class IBVDevice extends Device {
 		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, ref, bounce);
 		request.handle = bounce == null ? Native.irecv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
 										: Native.irecv(ep, bounce.bytes, Native.MEMORY, 0, ref.length, rank, tag, context, ref.word);
-		if (Native.failed(request.handle)) {
-			request.giveBack();
-			throw Errors.receiving(request.handle, "irecv", rank, tag, context);
+		return begun(request, rank, tag, context);
+	}
+
+	/** A receive of which the library has been asked: under way, or an exception. */
+	IBVRequest begun(IBVRequest receive, int rank, int tag, int context) {
+		if (Native.failed(receive.handle)) {
+			receive.giveBack();
+			throw Errors.receiving(receive.handle, "irecv", rank, tag, context);
 		}
-		pending.add(request);
-		return request;
+		pending.add(receive);
+		return receive;
 	}
 
 	@Override

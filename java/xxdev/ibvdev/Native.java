@@ -145,6 +145,9 @@ final class Native {
 	/** Receives what a matched probe found; the message handle is gone, whatever comes of it. */
 	static native int mrecv(long endpoint, long message, Object array, int kind, long offset, long length, long type, long result);
 
+	/** Begins to receive what a matched probe found: a request handle, to be completed as one of {@link #irecv}. The message handle is gone, whatever comes of it. */
+	static native long imrecv(long endpoint, long message, Object array, int kind, long offset, long length, long type);
+
 	/** "name value" lines of the endpoint's counters, or of those of one peer; peer -1: the endpoint's. */
 	static native byte[] counters(long endpoint, int peer);
 

@@ -72,6 +72,7 @@ class OursTest {
 		String seed = Long.toString(System.nanoTime());
 		Result result = job(mode, np, Programs.class, seed, "300").run().assertSuccess();
 		everyRank(result, np, "as the standard has it");
+		everyRank(result, np, "matched messages are received once");
 		everyRank(result, np, "all that was started is complete");
 		everyRank(result, np, "bad input is refused");
 		everyRank(result, np, "300 operations of seed " + seed + " passed");

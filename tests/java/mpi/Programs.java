@@ -8,6 +8,7 @@ public final class Programs {
 	public static void main(String[] args) throws Exception {
 		String[] none = args.length > 2 ? java.util.Arrays.copyOf(args, args.length - 2) : new String[0];
 		Standard.main(none);
+		Matched.main(none);
 		Started.main(none);
 		BadInput.main(none);
 		RandomCollectives.main(args);

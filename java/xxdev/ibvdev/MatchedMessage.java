@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+package xxdev.ibvdev;
+
+import java.util.concurrent.atomic.AtomicLong;
+import xdev.ibvdev.ResultBlock;
+import xxdev.Request;
+import xxdev.Status;
+import xxdev.XXDevException;
+
+/** A message that a matched probe has taken out of the queue (MPI 4.0, section 3.8.2), for layers of this library above the device. It is received by this object alone, and once. Any thread. */
+public final class MatchedMessage {
+	private final IBVDevice device;
+	private final long endpoint;
+	/** 0: its receive has begun. */
+	private final AtomicLong handle;
+	private final Status status;
+	private final int context;
+
+	private MatchedMessage(IBVDevice device, long endpoint, long handle, Status status, int context) {
+		this.device = device;
+		this.endpoint = endpoint;
+		this.handle = new AtomicLong(handle);
+		this.status = status;
+		this.context = context;
+	}
+
+	/** Takes a message of a rank of the job, or ANY, out of the queue. Null: block is false, and none is there. */
+	static MatchedMessage match(IBVDevice device, boolean block, int rank, int tag, int context) {
+		long ep = device.endpointHandle();
+		ResultBlock result = ResultBlock.own();
+		long message = block ? Native.mprobe(ep, rank, tag, context, result.address) : Native.improbe(ep, rank, tag, context, result.address);
+		if (Native.failed(message))
+			throw Texts.receiving(block ? "mprobe" : "improbe", rank, tag, context);
+		if (message == 0)
+			return null;
+		return new MatchedMessage(device, ep, message, device.status(result.source(), result.tag(), result.user(), result.bytes()), context);
+	}
+
+	/**
+	 * What the probe found.
+	 *
+	 * @return sender, tag, type and length
+	 */
+	public Status status() {
+		return status;
+	}
+
+	/**
+	 * Has its receive begun?
+	 *
+	 * @return true: nothing is left to receive
+	 */
+	public boolean isReceived() {
+		return handle.get() == 0;
+	}
+
+	/**
+	 * Starts to receive it in an array of a basic type or a java.nio buffer.
+	 *
+	 * @param operation for texts
+	 * @param buf       array or buffer
+	 * @param offset    first element
+	 * @param count     room for so many elements
+	 * @return the operation
+	 */
+	public Request irecv(String operation, Object buf, int offset, int count) {
+		return post(operation, Message.target(device.codec(), operation, buf, offset, count));
+	}
+
+	/**
+	 * Starts to receive it as objects.
+	 *
+	 * @param operation for texts
+	 * @param buf       where they go
+	 * @param offset    first element
+	 * @param count     room for so many
+	 * @return the operation
+	 */
+	public Request irecvObjects(String operation, Object[] buf, int offset, int count) {
+		return post(operation, Message.objectTarget(device.codec(), operation, buf, offset, count));
+	}
+
+	private Request post(String operation, ArrayRef ref) {
+		long message = handle.getAndSet(0);
+		if (message == 0)
+			throw new XXDevException(operation + ": the message from rank " + status.source().rank() + ", tag " + status.tag()
+					+ ", has been received: a matched probe finds the next one");
+		int rank = status.source().rank();
+		IBVRequest request = IBVRequest.receive(device, endpoint, rank, status.tag(), context, ref, null);
+		request.handle = Native.imrecv(endpoint, message, ref.memory, ref.nativeKind, ref.offset, ref.length, ref.word);
+		return device.begun(request, rank, status.tag(), context);
+	}
+}
