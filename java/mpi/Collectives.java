@@ -6,7 +6,7 @@ import java.util.function.Supplier;
 import xxdev.ibvdev.Communicator;
 
 /**
- * The collective operations of a communicator, by the native library ({@link Engine}) or, of objects, by operations of the user's and blocking ones of parts of different lengths, as messages in the
+ * The collective operations of a communicator, by the native library ({@link Engine}) or, of objects, by operations of the user's and where only some processes know how long the parts of a blocking one are, as messages in the
  * communicator's second context. Arguments other than buffers have been checked. Combining keeps
  * the order of ranks, and all get the result of one process.
  */
@@ -291,20 +291,20 @@ final class Collectives {
 		allreduce(number.clone(), 0, number, 0, 1, MPI.LONG, MPI.MAX);
 	}
 
-	private static Object operands(String operation, Object buf, int offset, int count, Datatype type, Op op) {
+	private static void checkOperands(String operation, Object buf, int offset, int count, Datatype type, Op op) {
 		Datatype.check(operation, type);
 		Op.check(operation, op, type);
-		Object from = type.elementsOf(operation, buf, count);
-		type.checkRange(operation, from, offset, count);
-		return type.pack(from, offset, count);
+		verify(operation, buf, offset, count, type);
+	}
+
+	private static Object operands(String operation, Object buf, int offset, int count, Datatype type) {
+		return type.pack(type.elementsOf(operation, buf, count), offset, count);
 	}
 
 	/** By the library: true, or nothing was done. */
 	private boolean reduced(
 			String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op, boolean gets, int root) {
-		Datatype.check(name, type);
-		Op.check(name, op, type);
-		verify(name, sendbuf, sendoffset, count, type);
+		checkOperands(name, sendbuf, sendoffset, count, type, op);
 		return byEngine(()
 								-> engine.reduce(mode == Mode.BLOCKING, name, kind, type.elementsOf(name, sendbuf, count), sendoffset,
 										gets ? type.elementsOf(name, recvbuf, count) : null, recvoffset, count, type, op, gets, root));
@@ -339,7 +339,7 @@ final class Collectives {
 			verify("Reduce", recvbuf, recvoffset, count, type);
 		if (reduced("Reduce", Communicator.REDUCE, sendbuf, sendoffset, recvbuf, recvoffset, count, type, op, rank == root, root))
 			return;
-		Object mine = operands("Reduce", sendbuf, sendoffset, count, type, op);
+		Object mine = operands("Reduce", sendbuf, sendoffset, count, type);
 		int top = op.commutes() ? root : 0;
 		Object result = combine("Reduce", mine, count, type, op, top);
 		int elements = count * type.size;
@@ -358,7 +358,7 @@ final class Collectives {
 		verify("Allreduce", recvbuf, recvoffset, count, type);
 		if (reduced("Allreduce", Communicator.ALLREDUCE, sendbuf, sendoffset, recvbuf, recvoffset, count, type, op, true, 0))
 			return;
-		Object result = combine("Allreduce", operands("Allreduce", sendbuf, sendoffset, count, type, op), count, type, op, 0);
+		Object result = combine("Allreduce", operands("Allreduce", sendbuf, sendoffset, count, type), count, type, op, 0);
 		int elements = count * type.size;
 		if (result == null)
 			result = Kinds.array(type.kind, elements);
@@ -374,14 +374,13 @@ final class Collectives {
 			total = Math.addExact(total, counts[i]);
 		}
 		verify("Reduce_scatter", recvbuf, recvoffset, counts[rank], type);
-		Object mine = operands("Reduce_scatter", sendbuf, sendoffset, total, type, op);
+		checkOperands("Reduce_scatter", sendbuf, sendoffset, total, type, op);
 		int elements = total;
-		if (mode == Mode.BEGIN
-				&& byEngine(()
-									-> engine.reduceScatter(type.elementsOf("Reduce_scatter", sendbuf, elements), sendoffset,
-											type.elementsOf("Reduce_scatter", recvbuf, counts[rank]), recvoffset, counts, elements, counts[rank], type, op)))
+		if (byEngine(()
+							 -> engine.reduceScatter(mode == Mode.BLOCKING, type.elementsOf("Reduce_scatter", sendbuf, elements), sendoffset,
+									 type.elementsOf("Reduce_scatter", recvbuf, counts[rank]), recvoffset, counts, elements, counts[rank], type, op)))
 			return;
-		Object result = combine("Reduce_scatter", mine, total, type, op, 0);
+		Object result = combine("Reduce_scatter", operands("Reduce_scatter", sendbuf, sendoffset, total, type), total, type, op, 0);
 		Datatype basic = Messages.basic(type);
 		int[] lengths = new int[size];
 		for (int i = 0; i < size; i++) {
@@ -398,7 +397,7 @@ final class Collectives {
 		verify("Scan", recvbuf, recvoffset, count, type);
 		if (reduced("Scan", Communicator.SCAN, sendbuf, sendoffset, recvbuf, recvoffset, count, type, op, true, 0))
 			return;
-		Object result = operands("Scan", sendbuf, sendoffset, count, type, op);
+		Object result = operands("Scan", sendbuf, sendoffset, count, type);
 		int elements = count * type.size;
 		Datatype basic = Messages.basic(type);
 		if (rank > 0) {

@@ -66,9 +66,14 @@ final class Engine {
 		return type.kind != Kinds.OBJECT && (!blocking || elements * type.unitBytes() <= MOST_BYTES);
 	}
 
-	/** Parts of different lengths: their sum is not known everywhere. */
+	/** Parts of different lengths: with a root their sum is not known everywhere, nor in Alltoall. */
 	private boolean serves(boolean blocking, Datatype type, int count, Parts parts) {
 		return blocking ? parts.isEven() && serves(true, type, (long) count * type.size * size) : serves(false, type, 0);
+	}
+
+	/** Allgather: all ranks know the lengths of all parts. */
+	private boolean serves(boolean blocking, Datatype type, Parts parts) {
+		return serves(blocking, type, parts.items(size) * type.size);
 	}
 
 	private static long room(Parts parts, int number, Datatype type) {
@@ -91,7 +96,7 @@ final class Engine {
 	/** Gather, Allgather (root is -1). */
 	Operation gather(boolean blocking, Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
 			Datatype recvtype, boolean gets, int root) {
-		if (!serves(blocking, sendtype, sendcount, parts))
+		if (!(root < 0 ? serves(blocking, recvtype, parts) : serves(blocking, sendtype, sendcount, parts)))
 			return null;
 		Parts part = Parts.even(sendcount);
 		Operation operation = new Operation(this, root < 0 ? "Allgather" : "Gather", root < 0 ? Communicator.ALLGATHER : Communicator.GATHER, Math.max(root, 0),
@@ -140,9 +145,9 @@ final class Engine {
 		return operation;
 	}
 
-	/** Non-blocking. */
-	Operation reduceScatter(Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int[] counts, int total, int mine, Datatype type, Op op) {
-		if (op.isUsers() || !serves(false, type, 0))
+	Operation reduceScatter(
+			boolean blocking, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int[] counts, int total, int mine, Datatype type, Op op) {
+		if (op.isUsers() || !serves(blocking, type, (long) total * type.size))
 			return null;
 		Parts part = Parts.even(mine);
 		Operation operation = new Operation(this, "Reduce_scatter", Communicator.REDUCE_SCATTER, 0, room(Parts.even(total), 1, type) + room(part, 1, type));

@@ -33,10 +33,7 @@ final class Operation implements Pending {
 
 	/** Bytes of these parts. */
 	static long bytes(Parts parts, int count, Datatype type) {
-		long items = 0;
-		for (int i = 0; i < count; i++)
-			items += parts.count(i);
-		return items * type.size * type.unitBytes();
+		return parts.items(count) * type.size * type.unitBytes();
 	}
 
 	/** The sizes of the parts in bytes, and where each begins: the offset of the table; 0: they are even. */

@@ -33,6 +33,14 @@ final class Parts {
 		return even ? each : counts[rank];
 	}
 
+	/** How many items so many parts have together. */
+	long items(int number) {
+		long items = 0;
+		for (int i = 0; i < number; i++)
+			items += count(i);
+		return items;
+	}
+
 	/** The index of the first element of a rank's part in a buffer that begins at offset. */
 	int begin(int offset, int rank, Datatype type) {
 		return offset + (even ? rank * each : displacements[rank]) * type.extent();
