@@ -30,7 +30,7 @@ public final class MatchedMessage {
 		ResultBlock result = ResultBlock.own();
 		long message = block ? Native.mprobe(ep, rank, tag, context, result.address) : Native.improbe(ep, rank, tag, context, result.address);
 		if (Native.failed(message))
-			throw Texts.receiving(block ? "mprobe" : "improbe", rank, tag, context);
+			throw Errors.receiving(message, block ? "mprobe" : "improbe", rank, tag, context);
 		if (message == 0)
 			return null;
 		return new MatchedMessage(device, ep, message, device.status(result.source(), result.tag(), result.user(), result.bytes()), context);
