@@ -4,6 +4,7 @@
 #   deps_install build        what building and running needs
 #   deps_install build tests  what the tests need on top
 #   deps_install vm           what scripts/ibvdev-vm and its guests need
+#   deps_install packaging    what makes Debian packages, and a Debian to try them in
 #   deps_install cluster      engines that start ranks over nodes: the test suite cluster
 #   deps_install bench        the peers of bench/run, and what draws its plots
 #
@@ -75,6 +76,13 @@ deps_missing() {
 		deps_has_command rping || echo rdmacm-utils
 		deps_has_command ib_send_lat || echo perftest
 		[ -e /etc/libibverbs.d/rxe.driver ] || echo ibverbs-providers
+		;;
+	packaging)
+		deps_has_command dpkg-buildpackage || echo dpkg-dev
+		deps_has_command dh || echo debhelper
+		deps_has_command lintian || echo lintian
+		deps_has_command mmdebstrap || echo mmdebstrap
+		deps_has_command unshare || echo util-linux
 		;;
 	cluster)
 		deps_has_command ip || echo iproute2

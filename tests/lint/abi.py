@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The binary interface of the C library is the one that native/ibvx.abi lists: functions, sizes of structures, version.
+Debian's list of symbols has the same functions.
 
 usage: abi.py [--write] ROOT LIBRARY COMPILER...
 
@@ -37,6 +38,12 @@ def structures(root, compiler):
         return subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
 
 
+def in_symbols(root):
+    """The functions of Debian's list, which names the version that first had each."""
+    with open(os.path.join(root, "scripts", "packaging", "debian", "libibvx0.symbols"), encoding="ascii") as f:
+        return ["function " + name for name in re.findall(r"^ (ibvx_\w+)@", f.read(), re.M)]
+
+
 def main(argv):
     write = "--write" in argv
     root, library, *compiler = [word for word in argv[1:] if word != "--write"]
@@ -52,7 +59,10 @@ def main(argv):
         print(line)
     if listed != found:
         print("the interface has changed: see the usage of tests/lint/abi.py")
-    return 1 if listed != found else 0
+    packaged = set(in_symbols(root)) ^ {line for line in found if line.startswith("function ")}
+    if packaged:
+        print("only in one of the library and scripts/packaging/debian/libibvx0.symbols: " + ", ".join(sorted(packaged)))
+    return 1 if listed != found or packaged else 0
 
 
 if __name__ == "__main__":

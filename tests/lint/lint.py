@@ -158,8 +158,14 @@ def cycles(root):
     return found
 
 
+# Files of Debian packaging that admit no comment.
+WITHOUT_COMMENTS = tuple("scripts/packaging/debian/" + name for name in ("changelog", "copyright", "source/format"))
+
+
 def is_source(path):
     name = os.path.basename(path)
+    if path in WITHOUT_COMMENTS:
+        return False
     return name.endswith(SOURCE_SUFFIXES) or name == "meson.build" or path.startswith("scripts/") and "." not in name
 
 

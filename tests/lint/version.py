@@ -21,6 +21,7 @@ FILES = {
     "scripts/man/ibvx_coll.3": r'"ibvdev (\d[^"]*)"',
     "scripts/man/ibvdev.conf.5": r'"ibvdev (\d[^"]*)"',
     "CHANGELOG.md": r"^## (\S+)",
+    "scripts/packaging/debian/changelog": r"^ibvdev \(([^)]+)\)",
 }
 
 
