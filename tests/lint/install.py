@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 HELLO = ["the message went 0 -> 1 -> 0"]
 
@@ -28,6 +29,11 @@ def expected(bindir, libdir, datadir, mandir, java):
     if java:
         files += [datadir + "/java/ibvdev.jar", datadir + "/java/ibvdev-mpi.jar"]
     return files
+
+
+def manifest(jar):
+    with zipfile.ZipFile(jar) as z:
+        return z.read("META-INF/MANIFEST.MF")
 
 
 def hello(root, top, bindir, work, mpj_jar):
@@ -56,6 +62,10 @@ def main(root, build, prefix, bindir, libdir, datadir, mandir, mpj_jar):
                 if name.endswith((".pyc", ".a", ".o")):
                     print("should not be installed: " + os.path.join(folder, name)[len(dest):])
                     failed = 1
+        for jar in ("ibvdev.jar", "ibvdev-mpi.jar", "xxdev-api.jar") if mpj_jar and not failed else ():
+            if manifest(os.path.join(top, datadir, "java", jar)) != manifest(os.path.join(build, "java", jar)):
+                print("installed with another manifest: " + jar)  # Meson edits it
+                failed = 1
         if mpj_jar and not failed:
             failed = hello(root, top, bindir, work, mpj_jar)
     return failed
