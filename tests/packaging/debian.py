@@ -40,7 +40,7 @@ OF_ALL = ("usr/share/doc/*", "usr/share/lintian/*")
 NOT_COMPARED = ("proc", "sys", "dev", "tmp", "run", "var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "etc/ld.so.cache")
 OLDER = "0.0.1"
 # In namespaces of its own: what a program leaves ends with it.
-INSIDE = """mount -t proc proc "$0/proc"; mount --bind /dev "$0/dev"; mount -t tmpfs none "$0/dev/shm"; mount -t tmpfs none "$0/tmp"
+INSIDE = """hostname localhost; mount -t proc proc "$0/proc"; mount --bind /dev "$0/dev"; mount -t tmpfs none "$0/dev/shm"; mount -t tmpfs none "$0/tmp"
 exec chroot "$0" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive sh -ec "$1" """
 
 
@@ -140,7 +140,7 @@ class System:
                 and file not in NOT_COMPARED}
 
     def run(self, script):
-        return run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", INSIDE, self.folder, script])
+        return run(["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "sh", "-ec", INSIDE, self.folder, script])
 
     def install(self, debs):
         """No network: what the packages need is there."""
