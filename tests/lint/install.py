@@ -33,7 +33,7 @@ def expected(bindir, libdir, datadir, mandir, java):
 
 def manifest(jar):
     with zipfile.ZipFile(jar) as z:
-        return z.read("META-INF/MANIFEST.MF")
+        return z.read("META-INF/MANIFEST.MF").splitlines()  # Meson writes other ends of lines
 
 
 def hello(root, top, bindir, work, mpj_jar):

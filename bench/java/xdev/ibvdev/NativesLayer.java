@@ -23,7 +23,7 @@ public final class NativesLayer implements Layer {
 		rank = Integer.parseInt(args[0]);
 		endpoint = Native.open(rank, Settings.text(args[1]), Settings.properties(), Settings.defaults());
 		if (Native.failed(endpoint))
-			throw Errors.of("open of rank " + rank);
+			throw Errors.of(endpoint, "open of rank " + rank);
 		if (Native.size(endpoint) != 2)
 			throw new IllegalStateException("the job has " + Native.size(endpoint) + " ranks; this needs 2");
 	}
@@ -40,7 +40,7 @@ public final class NativesLayer implements Layer {
 
 	private static void check(String operation, long rc) {
 		if (Native.failed(rc))
-			throw Errors.of(operation);
+			throw Errors.of(rc, operation);
 	}
 
 	@Override
