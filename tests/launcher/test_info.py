@@ -79,7 +79,8 @@ class Info(LauncherTest):
             with open(os.path.join(prefix, "bin", name), "w", encoding="utf-8") as f:
                 f.write(text)
         os.symlink(os.path.join(support.SCRIPTS, "lib", "ibvrun"), os.path.join(prefix, "share/ibvdev/lib/ibvrun"))
-        os.symlink(os.path.join(build, "java", "ibvdev.jar"), os.path.join(prefix, "share/java/ibvdev.jar"))
+        for jar in ("ibvdev.jar", "ibvdev-mpi.jar", "xxdev-api.jar"):
+            os.symlink(os.path.join(build, "java", jar), os.path.join(prefix, "share/java", jar))
         env = {"IBVDEV_BUILD": ""}
         status, out, err = self.run_job(program=os.path.join(prefix, "bin", "ibvdev-info"), env=env)
         self.assertEqual((status, err), (0, ""))
