@@ -16,7 +16,7 @@
 #include "job.h"
 
 #define BYTES (8u << 20)
-#define LIMIT_MS 60000
+#define LIMIT_MS 200000
 #define ALONE_MS 300 /* how long the peer is given to return without a progress thread */
 
 enum { TAG = 1, CONTEXT = 1 };
