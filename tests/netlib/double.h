@@ -37,6 +37,7 @@ struct double_faults {
 	bool lose;          /* sends vanish, as into a dead host */
 	int send;           /* sends fail with it */
 	bool busy;          /* arming reports news */
+	bool loud;          /* the descriptor is readable at once, although there is nothing */
 	bool slow_close;    /* closing an endpoint takes a turn of progress */
 };
 extern struct double_faults double_faults;

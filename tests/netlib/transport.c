@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A transport over a double of its library: connecting, order, bounded memory, silence, and every method of failing. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "pair.h"
 
@@ -402,6 +404,41 @@ static void test_sleeping(void **state)
 	pair_close(&p);
 }
 
+/* A descriptor that is readable although nothing comes wakes us less and less often, and the first packet ends that. */
+static void test_vain_events(void **state)
+{
+	struct pair p;
+	struct side *s = &p.side[1];
+	int64_t since;
+
+	(void)state;
+	pair_open(&p, NULL);
+	pair_connect(&p);
+	double_faults.loud = true;
+	for (int round = 0; round < 2; round++) {
+		int packets = s->packets;
+
+		since = clock_now_ns();
+		for (int i = 0; i < 4 + 6 + 10; i++) {
+			struct pollfd gate = {.fd = s->watch[WATCH_GATE].fd, .events = POLLIN};
+
+			OPS.arm(s->t);
+			assert_false(OPS.ready(s->t)); /* it may sleep */
+			assert_int_equal(poll(&gate, 1, 60000), 1);
+			s->watch[WATCH_GATE].fn(s->watch[WATCH_GATE].arg);
+			OPS.disarm(s->t);
+			assert_int_equal(OPS.poll(s->t, 32), 0);
+		}
+		assert_true(clock_now_ns() - since >= (20 + 40 + 80 + 160 + 320 + 640 + 10 * 1280) * CLOCK_NS_PER_US);
+		assert_int_equal(pair_send(&p, 0, 2 + (uint64_t)round, 8), 0);
+		pair_run(&p);
+		assert_int_equal(s->packets, packets + 1);
+		assert_int_equal(netlib_of(s->t)->vain, 0);
+	}
+	double_faults.loud = false;
+	pair_close(&p);
+}
+
 /* Many polls that find nothing make threads that spin poll less often, and the first packet ends that. */
 static void test_quiet_polls(void **state)
 {
@@ -449,6 +486,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_only_one_side_has_the_library, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_malformed_packets, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_sleeping, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_vain_events, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_quiet_polls, pair_setup, pair_teardown),
 	};
 

@@ -360,6 +360,8 @@ static int trywait(struct ofi_fabric *fabric, struct ofi_fid **fids, int count)
 		return -OFI_EAGAIN;
 	if (read(e->fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		abort();
+	if (double_faults.loud)
+		signal_news(e);
 	return 0;
 }
 

@@ -213,6 +213,14 @@ static ucx_status worker_get_efd(struct ucx_worker *worker, int *fd)
 	return UCX_OK;
 }
 
+static void worker_signal(struct ucx_worker *w)
+{
+	uint64_t one = 1;
+
+	if (write(w->fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+}
+
 static ucx_status worker_arm(struct ucx_worker *worker)
 {
 	uint64_t n;
@@ -222,15 +230,9 @@ static ucx_status worker_arm(struct ucx_worker *worker)
 	if (read(worker->fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		abort();
 	worker->armed = true;
+	if (double_faults.loud)
+		worker_signal(worker);
 	return UCX_OK;
-}
-
-static void worker_signal(struct ucx_worker *w)
-{
-	uint64_t one = 1;
-
-	if (write(w->fd, &one, sizeof(one)) != sizeof(one))
-		abort();
 }
 
 static unsigned worker_progress(struct ucx_worker *w)

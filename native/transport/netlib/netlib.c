@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,9 +20,15 @@
 #define NETLIB_QUIET 2000u
 #define NETLIB_QUIET_LOOKS 8u
 
+/* Wake-ups in vain, one after the other, after which the next one is awaited with the gate closed: for so long at first, then twice as long
+ * each time. */
+#define NETLIB_VAIN 4u
+#define NETLIB_PAUSE_NS (20 * CLOCK_NS_PER_US)
+#define NETLIB_PAUSE_DOUBLINGS 6u
+
 /* --- life --- */
 
-/* The gate is open for one event. */
+/* The gate is open for one event. The next poll finds something, or the event was in vain. */
 static void netlib_on_event(void *netlib)
 {
 	struct netlib *f = netlib;
@@ -30,25 +37,29 @@ static void netlib_on_event(void *netlib)
 	while (epoll_wait(f->gate, ev, 2, 0) < 0 && errno == EINTR)
 		;
 	f->armed = false;
+	if (f->vain < NETLIB_VAIN + NETLIB_PAUSE_DOUBLINGS)
+		f->vain++;
 }
 
-static int netlib_gate_set(const struct netlib *f, int operation, uint32_t events)
+/* At the gate, one of the two descriptors is open for one event, or closed. */
+static int netlib_gate_set(const struct netlib *f, int operation, int fd, uint32_t events)
 {
-	for (int i = 0; i < 2; i++) {
-		struct epoll_event ev = {.events = events | EPOLLONESHOT};
+	struct epoll_event ev = {.events = events | EPOLLONESHOT};
 
-		if (f->fd[i] >= 0 && epoll_ctl(f->gate, operation, f->fd[i], &ev) < 0)
-			return -errno;
-	}
-	return 0;
+	return fd >= 0 && epoll_ctl(f->gate, operation, fd, &ev) < 0 ? -errno : 0;
 }
 
 static int netlib_open_gate(struct netlib *f)
 {
 	int rc;
 
+	f->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (f->timer < 0)
+		return error_sys(-errno, "timerfd_create");
 	f->gate = epoll_create1(EPOLL_CLOEXEC);
-	rc = f->gate < 0 ? -errno : netlib_gate_set(f, EPOLL_CTL_ADD, 0);
+	rc = f->gate < 0 ? -errno : netlib_gate_set(f, EPOLL_CTL_ADD, f->fd, 0);
+	if (rc == 0)
+		rc = netlib_gate_set(f, EPOLL_CTL_ADD, f->timer, 0);
 	if (rc < 0)
 		return error_sys(rc, "epoll");
 	return f->env.watch.add(f->env.watch.monitor, f->gate, netlib_on_event, f);
@@ -74,7 +85,9 @@ static void netlib_stop(struct netlib *f)
 		f->env.watch.remove(f->env.watch.monitor, f->gate);
 		close(f->gate);
 	}
-	f->gate = -1;
+	if (f->timer >= 0)
+		close(f->timer);
+	f->gate = f->timer = -1;
 	heartbeat_close(&f->heartbeat);
 	work_close(&f->work);
 	f->ops->close(f);
@@ -101,7 +114,7 @@ int netlib_open(struct netlib *f, const struct transport_env *env, int64_t timeo
 	int rc;
 
 	f->env = *env;
-	f->gate = f->fd[0] = f->fd[1] = f->work.fd = f->heartbeat.fd = -1;
+	f->gate = f->fd = f->timer = f->work.fd = f->heartbeat.fd = -1;
 	f->timeout_ms = timeout_ms;
 	memcpy(digits, env->job_id, strnlen(env->job_id, sizeof(digits) - 1));
 	f->job = strtoull(digits, NULL, 16);
@@ -348,18 +361,46 @@ bool netlib_prefers_get(const struct transport *t, int peer, size_t bytes)
 
 /* --- sleeping --- */
 
+/* ns 0: never. */
+static int netlib_set_timer(struct netlib *f, int64_t ns)
+{
+	struct itimerspec once = {.it_value = {.tv_nsec = (long)ns}};
+
+	if (ns == 0 && !f->timer_set)
+		return 0;
+	if (timerfd_settime(f->timer, 0, &once, NULL) < 0)
+		return -errno;
+	f->timer_set = ns > 0;
+	return netlib_gate_set(f, EPOLL_CTL_MOD, f->timer, ns > 0 ? EPOLLIN : 0);
+}
+
+/* The library's descriptor may be readable for as long as a peer does not answer: UCX over TCP waits for room in a socket that has room. A thread
+ * that is woken for it each time would keep the processor from that peer, if it runs on this machine. */
+static bool netlib_pause(struct netlib *f)
+{
+	return netlib_gate_set(f, EPOLL_CTL_MOD, f->fd, 0) == 0 && netlib_set_timer(f, NETLIB_PAUSE_NS << (f->vain - NETLIB_VAIN)) == 0;
+}
+
+static bool netlib_open_for_event(struct netlib *f)
+{
+	int64_t timer_ns = 0;
+
+	return f->ops->arm(f, &timer_ns) && netlib_set_timer(f, timer_ns) == 0 && netlib_gate_set(f, EPOLL_CTL_MOD, f->fd, EPOLLIN) == 0;
+}
+
 /* The library's descriptor stays readable for as long as it is not armed, so it stands behind a gate, which is open for one event.  While the
  * monitor thread is inside the library it is itself the one that wakes, when it comes back. */
 void netlib_arm(struct transport *t)
 {
 	struct netlib *f = netlib_of(t);
+	bool pauses = f->fd >= 0 && f->vain >= NETLIB_VAIN;
 
 	if (f->used == 0)
 		return;
 	atomic_store(&f->sleeping, true);
-	if ((f->armed && !f->queued) || f->outside)
+	if ((f->armed && (pauses || !f->queued)) || f->outside)
 		return;
-	f->armed = f->ops->arm(f) && netlib_gate_set(f, EPOLL_CTL_MOD, EPOLLIN) == 0;
+	f->armed = pauses ? netlib_pause(f) : netlib_open_for_event(f);
 	atomic_store(&f->news, !f->armed); /* then nobody may sleep */
 }
 

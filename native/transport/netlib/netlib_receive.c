@@ -145,6 +145,8 @@ int netlib_receive_poll(struct netlib *f, int budget)
 	}
 	if (f->chores > 0)
 		netlib_receive_chores(f);
+	if (f->events > 0)
+		f->vain = 0;
 	return f->events;
 }
 

@@ -129,8 +129,9 @@ struct netlib_ops {
 	bool (*progress)(struct netlib *f, int budget);
 	/* The slot is the library's until netlib_packet_sent(), which may also be called from here.  -EAGAIN: it has no room. */
 	int (*send)(struct netlib_peer *p, struct netlib_slot *slot);
-	/* fd[] become readable when there is something.  False: there is something already. */
-	bool (*arm)(struct netlib *f);
+	/* fd becomes readable when there is something.  False: there is something already.  *timer_ns, less than a second: look again after that
+	 * time, too; 0: no need. */
+	bool (*arm)(struct netlib *f, int64_t *timer_ns);
 	int (*errno_of)(int status);
 	const char *(*text_of)(const struct netlib *f, int status);
 	/* Names of counters. */
@@ -157,10 +158,13 @@ struct netlib {
 	size_t fixed_bytes;
 	struct netlib_peer *peers; /* NULL before attach */
 
-	int used;               /* peers that the core sends to by this transport */
-	bool outside;           /* the monitor thread is inside the library without the lock */
-	int gate;               /* epoll with the library's descriptors, open for one event after arm() */
-	int fd[2];              /* these; -1: none */
+	int used;     /* peers that the core sends to by this transport */
+	bool outside; /* the monitor thread is inside the library without the lock */
+	int gate;     /* epoll with fd and timer, open for one event after arm() */
+	int fd;       /* the library's; -1: none, and ops->arm always wants the timer */
+	int timer;    /* timerfd */
+	bool timer_set;
+	unsigned vain;          /* events of the gate in a row after which nothing was found, up to the longest pause */
 	bool armed;             /* the gate is open, or its event is not yet taken in */
 	_Atomic bool sleeping;  /* between arm() and disarm() */
 	_Atomic bool news;      /* arm() could not arm: poll() is to look */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -129,26 +128,17 @@ static bool ofi_progress(struct netlib *f, int budget)
 
 /* --- sleeping --- */
 
-static void ofi_set_timer(struct ofi *o, int64_t ms)
-{
-	struct itimerspec once = {.it_value = {.tv_nsec = (long)(ms * CLOCK_NS_PER_MS)}};
-
-	if (ms > 0 || o->timer_set)
-		timerfd_settime(o->timer, 0, &once, NULL);
-	o->timer_set = ms > 0;
-}
-
 /* A peer's room, which a queued packet waits for, is not always an event. */
-static bool ofi_arm(struct netlib *f)
+static bool ofi_arm(struct netlib *f, int64_t *timer_ns)
 {
 	struct ofi *o = ofi_of(f);
 	struct ofi_fid *fid = &o->cq->fid;
 
 	if (o->unposted_count > 0)
 		ofi_post(o);
-	if (f->fd[0] >= 0 && !o->broken && o->fabric->ops->trywait(o->fabric, &fid, 1) != 0)
+	if (f->fd >= 0 && !o->broken && o->fabric->ops->trywait(o->fabric, &fid, 1) != 0)
 		return false;
-	ofi_set_timer(o, f->queued || o->unposted_count > 0 ? OFI_QUEUE_MS : f->fd[0] < 0 ? OFI_BLIND_MS : 0);
+	*timer_ns = (f->queued || o->unposted_count > 0 ? OFI_QUEUE_MS : f->fd < 0 ? OFI_BLIND_MS : 0) * CLOCK_NS_PER_MS;
 	return true;
 }
 
@@ -227,7 +217,6 @@ static int ofi_open(struct transport **out, const struct transport_env *env)
 	o->netlib.base.ops = &transport_ofi_ops;
 	o->netlib.ops = &ofi_netlib_ops;
 	o->api = env->test ? env->test : &o->library;
-	o->timer = -1;
 	return netlib_open(&o->netlib, env, settings_int(env->settings, SETTING_OFI_TIMEOUT_MS), out);
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -43,12 +42,11 @@ static int ofi_endpoint_open_cq(struct ofi *o)
 	if (rc != 0)
 		return ofi_endpoint_error(o, rc, "fi_cq_open");
 	if (attr.wait_obj == OFI_WAIT_FD) {
-		rc = o->cq->fid.ops->control(&o->cq->fid, OFI_GETWAIT, &o->netlib.fd[0]);
+		rc = o->cq->fid.ops->control(&o->cq->fid, OFI_GETWAIT, &o->netlib.fd);
 		if (rc != 0)
 			return ofi_endpoint_error(o, rc, "fi_control(FI_GETWAIT)");
 	}
-	o->netlib.fd[1] = o->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	return o->timer < 0 ? error_sys(-errno, "timerfd_create") : 0;
+	return 0;
 }
 
 static int ofi_endpoint_make(struct ofi *o)
@@ -223,8 +221,6 @@ void ofi_endpoint_close(struct netlib *f)
 		ofi_endpoint_end(&o->fabric->fid);
 	if (o->info)
 		o->api->freeinfo(o->info);
-	if (o->timer >= 0)
-		close(o->timer);
 	o->ep = NULL;
 	o->mr[0] = o->mr[1] = NULL;
 	o->cq = NULL;
@@ -232,7 +228,6 @@ void ofi_endpoint_close(struct netlib *f)
 	o->domain = NULL;
 	o->fabric = NULL;
 	o->info = NULL;
-	o->timer = -1;
 	free(o->receives);
 	free(f->address);
 	o->receives = NULL;

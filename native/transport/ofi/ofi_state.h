@@ -33,8 +33,6 @@ struct ofi {
 	size_t receive_bytes, receive_count;
 	struct ofi_receive *unposted[OFI_RECEIVES];
 	size_t unposted_count;
-	int timer; /* timerfd: where the library has no descriptor, and while packets are queued */
-	bool timer_set;
 	int broken; /* the completion queue's status */
 };
 

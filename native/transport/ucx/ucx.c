@@ -57,10 +57,11 @@ static bool ucx_progress(struct netlib *f, int budget)
 	return u->api->worker_progress(u->worker) > 0;
 }
 
-static bool ucx_arm(struct netlib *f)
+static bool ucx_arm(struct netlib *f, int64_t *timer_ns)
 {
 	struct ucx *u = ucx_of(f);
 
+	(void)timer_ns;
 	return u->api->worker_arm(u->worker) == UCX_OK;
 }
 

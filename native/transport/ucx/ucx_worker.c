@@ -27,7 +27,7 @@ static int ucx_worker_make(struct ucx *u, ucx_worker_receive_fn *receive)
 	status = u->api->set_am_handler(u->worker, &handler);
 	if (status != UCX_OK)
 		return ucx_worker_error(u, status, "ucp_worker_set_am_recv_handler");
-	status = u->api->worker_get_efd(u->worker, &u->netlib.fd[0]);
+	status = u->api->worker_get_efd(u->worker, &u->netlib.fd);
 	if (status != UCX_OK)
 		return ucx_worker_error(u, status, "ucp_worker_get_efd");
 	status = u->api->worker_query(u->worker, &attr);
