@@ -59,7 +59,7 @@ def warnings(results, contestants):
             out.append("The state \"%s\" never came while this ran: nothing is reported about it." % state)
         elif thin:
             out.append("The state \"%s\" gave some sizes fewer than %d samples of latency for %s: their ratios there are marked "
-                       "and means little." % (state, FEW_SAMPLES, ", ".join(thin)))
+                       "and mean little." % (state, FEW_SAMPLES, ", ".join(thin)))
     if results.discarded:
         out.append("%d samples were dropped: the state changed under them, or the machine was busy." % results.discarded)
     return out
