@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/netlib/netlib.h"
 #include "transport/netlib/netlib_packet.h"
@@ -14,6 +15,11 @@
 #define ENDPOINT_NAME_MAX 512u
 #define ENDPOINT_CQ_SENDS 4096u
 #define ENDPOINT_ALIGNMENT 4096u
+
+/* Turns of progress before an endpoint over registered memory is closed: at most, and how many find nothing, each with a pause. */
+#define DRAIN_TURNS 1000
+#define DRAIN_QUIET_TURNS 20
+#define DRAIN_PAUSE_NS (500 * CLOCK_NS_PER_US)
 
 /* An address: the format of names, the provider, the name. */
 struct ofi_endpoint_address {
@@ -201,10 +207,30 @@ static void ofi_endpoint_end(struct ofi_fid *fid)
 	fid->ops->close(fid);
 }
 
+/* Libfabric's rxm over verbs takes in its connections' queue once more while it closes the endpoint, and posts the buffer of a packet that
+ * it finds there to a connection that it has closed already (its issue 11828): a segmentation fault. So what peers sent last is taken in
+ * before. */
+static void ofi_endpoint_drain(struct ofi *o)
+{
+	struct timespec pause = {0, DRAIN_PAUSE_NS};
+	struct netlib *f = &o->netlib;
+
+	for (int turns = 0, quiet = 0; turns < DRAIN_TURNS && quiet < DRAIN_QUIET_TURNS; turns++) {
+		if (f->ops->progress(f, TRANSPORT_BUDGET)) {
+			quiet = 0;
+			continue;
+		}
+		quiet++;
+		nanosleep(&pause, NULL);
+	}
+}
+
 void ofi_endpoint_close(struct netlib *f)
 {
 	struct ofi *o = ofi_of(f);
 
+	if (o->ep && o->mr[0] && f->used > 0) /* registered memory: no provider over sockets */
+		ofi_endpoint_drain(o);
 	if (o->ep)
 		ofi_endpoint_end(&o->ep->fid);
 	for (int i = 0; i < 2; i++) {
