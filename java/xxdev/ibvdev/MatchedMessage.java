@@ -5,7 +5,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import xdev.ibvdev.ResultBlock;
 import xxdev.Request;
 import xxdev.Status;
-import xxdev.XXDevException;
 
 /** A message that a matched probe has taken out of the queue (MPI 4.0, section 3.8.2), for layers of this library above the device. It is received by this object alone, and once. Any thread. */
 public final class MatchedMessage {
@@ -83,7 +82,7 @@ public final class MatchedMessage {
 	private Request post(String operation, ArrayRef ref) {
 		long message = handle.getAndSet(0);
 		if (message == 0)
-			throw new XXDevException(operation + ": the message from rank " + status.source().rank() + ", tag " + status.tag()
+			throw Errors.argument(operation + ": the message from rank " + status.source().rank() + ", tag " + status.tag()
 					+ ", has been received: a matched probe finds the next one");
 		int rank = status.source().rank();
 		IBVRequest request = IBVRequest.receive(device, endpoint, rank, status.tag(), context, ref, null);

@@ -8,16 +8,23 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import xxdev.Device;
 import xxdev.ErrorCode;
 import xxdev.Request;
 import xxdev.XXDevException;
+import xxdev.ibvdev.ByRank;
 import xxdev.ibvdev.Communicator;
 import xxdev.ibvdev.IBVDevice;
+import xxdev.ibvdev.MatchedMessage;
 
-/** What programs learn from exceptions: the code and the rank. Two ranks. Argument: cases; death or leave (of rank 1). */
+/** What programs learn from exceptions: the code and the rank. Argument: cases; death or leave (of rank 1): two ranks. library (none can be loaded) or devices (as many as there can be): one rank. */
 final class Codes extends Program {
+	/** How many devices a process can have open (SLOT_COUNT of jni/endpoint.c). */
+	private static final int MOST_DEVICES = 256;
+
 	private final String[] args;
 
 	private Codes(String[] args) {
@@ -25,10 +32,20 @@ final class Codes extends Program {
 	}
 
 	public static void main(String[] args) throws Exception {
-		if (args[3].equals("cases"))
-			new Codes(args).launch(args);
-		else
-			new Codes(args).end(args[3].equals("death"));
+		Codes codes = new Codes(args);
+		switch (args[3]) {
+		case "cases":
+			codes.launch(args);
+			break;
+		case "library":
+			codes.noLibrary();
+			break;
+		case "devices":
+			codes.manyDevices();
+			break;
+		default:
+			codes.end(args[3].equals("death"));
+		}
 	}
 
 	private static void refused(ErrorCode code, int rank, Task.Action action) throws Exception {
@@ -96,6 +113,32 @@ final class Codes extends Program {
 		refused(ErrorCode.SERIALIZATION, -1, () -> dev.send(new Parcels.NotSerializable(), ids[me], 1, CONTEXT));
 	}
 
+	@Case
+	void matchedOnce() throws Exception {
+		ByRank device = new ByRank((IBVDevice) dev);
+		Request send = dev.isend(new int[1], ids[1 - me], 6, CONTEXT);
+		MatchedMessage message = device.match(true, 1 - me, 6, CONTEXT);
+		message.irecv("irecv", new int[1], 0, 1).iwait();
+		send.iwait();
+		refused(ErrorCode.BAD_ARGUMENT, -1, () -> message.irecv("irecv", new int[1], 0, 1));
+		refused(ErrorCode.BAD_ARGUMENT, -1, () -> message.irecvObjects("irecv", new Object[1], 0, 1));
+	}
+
+	/** The JVM's own error ends the wait; what asks later learns what became of the receive. */
+	@Case
+	void noMemory() throws Exception {
+		Request send = dev.isend(new Object[] {new Parcels.TooBig()}, ids[1 - me], 7, CONTEXT);
+		Request receive = dev.irecv(new Object[1], ids[1 - me], 7, CONTEXT);
+		try {
+			receive.iwait();
+			throw new AssertionError("an object that no heap can hold was received");
+		} catch (OutOfMemoryError e) {
+			refused(ErrorCode.NO_MEMORY, -1, receive::iwait);
+			refused(ErrorCode.NO_MEMORY, -1, receive::test);
+		}
+		send.iwait();
+	}
+
 	/** Rank 1 of this job does not come. */
 	@Case
 	void time() throws Exception {
@@ -120,6 +163,27 @@ final class Codes extends Program {
 		equal(ErrorCode.UNREACHABLE, code.invoke(null, 5, 3), "EIO of a connection");
 		equal(ErrorCode.UNREACHABLE, code.invoke(null, 110, 3), "ETIMEDOUT of a connection");
 		equal(ErrorCode.OTHER, code.invoke(null, 5, -1), "EIO");
+	}
+
+	/** The property ibvdev.library names no file. */
+	private void noLibrary() throws Exception {
+		refused(ErrorCode.NO_LIBRARY, -1, () -> dev.init(args));
+		System.out.println("finished");
+	}
+
+	private void manyDevices() throws Exception {
+		Deque<Device> open = new ArrayDeque<>();
+		for (int i = 0; i < MOST_DEVICES; i++) {
+			open.push(Device.newInstance("ibvdev"));
+			open.peek().init(new String[] {"auto"});
+		}
+		refused(ErrorCode.LIMIT, -1, () -> dev.init(new String[] {"auto"}));
+		open.pop().finish();
+		dev.init(new String[] {"auto"});
+		dev.finish();
+		for (Device device : open)
+			device.finish();
+		System.out.println("finished");
 	}
 
 	/** Rank 1 ends, with a finish or without. */

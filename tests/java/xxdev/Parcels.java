@@ -13,6 +13,16 @@ import java.util.Objects;
 final class Parcels {
 	private Parcels() {}
 
+	/** Needs an array to be read that is longer than any JVM has. */
+	static final class TooBig implements Serializable {
+		private static final long serialVersionUID = 1;
+
+		private void readObject(ObjectInputStream in) throws IOException, ClassNotFoundException {
+			in.defaultReadObject();
+			Objects.requireNonNull(new long[Integer.MAX_VALUE]);
+		}
+	}
+
 	/** A node of a binary tree with four ints, as in the benchmark of MPJ/Ibis. */
 	static final class Tree implements Serializable {
 		private static final long serialVersionUID = 1;

@@ -8,6 +8,7 @@ import harness.Job;
 import harness.Mode;
 import harness.Result;
 import java.io.File;
+import org.junit.jupiter.api.Test;
 
 /** The device behind the interface of FastMPJ, without MPJ Express on the class path. */
 final class XxdevTest {
@@ -109,6 +110,12 @@ final class XxdevTest {
 		finishes(job(mode, 2, Codes.class, "cases"));
 		finishes(job(mode, 2, Codes.class, "death"));
 		finishes(job(mode, 2, Codes.class, "leave"));
+	}
+
+	@Test
+	void errorCodesOfOneRank() {
+		finishes(job(Mode.PLAIN, 1, Codes.class, "library").option("-Dibvdev.library=/nonexistent/libibvdev.so"));
+		finishes(job(Mode.PLAIN, 1, Codes.class, "devices"));
 	}
 
 	@EveryMode
