@@ -17,7 +17,7 @@ import engines
 import programs
 import support
 import world
-from support import alive, wait_for
+from support import wait_for
 
 NP = 8
 SILENT_MS = 3000  # node_timeout_ms where a node is cut off
@@ -88,7 +88,7 @@ class Addresses(Waiting):
         lines = self.nodes.on(3, "ss", "-Htn", "state", "established").stdout.splitlines()
         self.interrupt(job)
         self.finish(job)
-        self.assertFalse([p for p in pids if alive(p)])
+        self.wait_until_gone(*pids)
         for r in range(NP):
             os.unlink(self.path("pid.%d" % r))
         pairs = [[end.rpartition(":") for end in line.split()[-2:]] for line in lines]
@@ -135,7 +135,7 @@ class Endings(Waiting):
         os.kill(min(agents), signal.SIGKILL)  # ibvrun has a second one that guards the first
         if not self.engine.notices:
             self.interrupt(job, self.engine.interrupts)
-            wait_for(lambda: not any(map(alive, pids)), "all ranks have ended")
+            self.wait_until_gone(*pids)
         self.assertNotEqual(self.finish(job)[0], 0)
 
     def test_a_killed_launcher(self):
@@ -155,14 +155,14 @@ class Endings(Waiting):
         job, pids = self.hanging()
         self.engine.slurm.ask("scancel", "--user=root")
         self.assertNotEqual(self.finish(job)[0], 0)
-        self.assertFalse([p for p in pids if alive(p)])
+        self.wait_until_gone(*pids)
 
     def test_a_node_is_cut_off(self):
         """The ranks notice it, on both sides; some engines do not, and are ended."""
         job, pids = self.hanging(["env", "IBVDEV_NODE_TIMEOUT_MS=%d" % SILENT_MS])
         self.nodes.cut(4)
         try:
-            wait_for(lambda: not any(map(alive, pids)), "all ranks have ended", CUT_S)
+            self.wait_until_gone(*pids, limit_s=CUT_S)
             try:
                 job.wait(2)
             except subprocess.TimeoutExpired:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import unittest
 
-from processes import LIMIT_S
+from processes import LIMIT_S, alive, wait_for
 
 SKIPPED = 77
 
@@ -54,6 +54,12 @@ class JobTest(unittest.TestCase):
         status, out, err = self.run_job(*words, **options)
         self.assertEqual(status, 0, "stdout:\n%s\nstderr:\n%s" % (out, err))
         return out, err
+
+    @staticmethod
+    def wait_until_gone(*pids, limit_s=LIMIT_S):
+        """For processes that the job does not wait for itself: they have given back their memory, and with it what
+        left_with() sees, a moment before they are zombies."""
+        wait_for(lambda: not any(alive(p) for p in pids), "these processes are gone: %s" % (pids,), limit_s)
 
     def end_jobs(self):
         """Kills what still runs and closes its streams."""

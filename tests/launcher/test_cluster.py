@@ -13,7 +13,7 @@ import sys
 import time
 
 import support
-from support import HERE, LauncherTest, alive, main, read, wait_for
+from support import HERE, LauncherTest, main, read, wait_for
 
 
 def setUpModule():
@@ -63,8 +63,7 @@ class Cluster(LauncherTest):
         return found
 
     def assert_gone(self, pids, limit_s=support.LIMIT_S):
-        for pid in pids:
-            wait_for(lambda: not alive(pid), "process %d is gone" % pid, limit_s)
+        self.wait_until_gone(*pids, limit_s=limit_s)
         self.assert_nothing_left(limit_s)
 
     def end(self, job):
@@ -310,7 +309,7 @@ class Ends(Cluster):
 
     def test_children_end_with_the_job(self):
         out, _ = self.succeed(*self.on("a", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; exit 0"))
-        self.assertFalse(alive(int(out)))
+        self.wait_until_gone(int(out))
 
 
 class Staged(Cluster):
@@ -458,7 +457,7 @@ class Deaths(Cluster):
         ssh = self.pids("b")[0]
         os.kill(ssh, signal.SIGSTOP)
         try:
-            wait_for(lambda: not any(alive(p) for p in pids[2:]), "the ranks of the lost node are gone")
+            self.wait_until_gone(*pids[2:])
             status, _, err = self.finish(job)
             self.assertEqual(status, 255, err)
             self.assertRegex(err, r"node b is lost, with rank 1: it has been silent for 5 s")
@@ -485,7 +484,7 @@ class Deaths(Cluster):
         os.kill(keeper, signal.SIGKILL)
         os.kill(agent, signal.SIGKILL)
         self.assertEqual(self.finish(job)[0], 255)
-        wait_for(lambda: not alive(pids[2]), "the rank is gone")  # by the kernel; what has left its session stays
+        self.wait_until_gone(pids[2])  # by the kernel; what has left its session stays
         os.kill(pids[3], signal.SIGKILL)
         self.assert_gone(pids + self.agents())
 

@@ -130,7 +130,7 @@ class Java(LauncherTest):
     def test_killed_launcher_leaves_no_jvm(self):
         job, pids = self.sleeping()
         job.kill()
-        wait_for(lambda: not any(support.alive(p) for p in pids), "the JVMs are gone")
+        self.wait_until_gone(*pids)
         wait_for(lambda: not os.listdir(self.tmpdir), "the conf file is gone")
 
     def test_debugger(self):

@@ -199,7 +199,7 @@ class Jobs(LauncherTest):
         job, pids = self.hanging(2)
         job.kill()
         self.assert_nothing_left(support.LIMIT_S)
-        self.assertFalse([p for p in pids if support.alive(p)])
+        self.wait_until_gone(*pids)
 
     def test_settings_reach_the_library(self):
         status, _, err = self.run_job("-np", 2, "-Dibvdev.psll=3", "-cp", CLASSES, "Ring")

@@ -109,7 +109,7 @@ class Leftovers(LauncherTest):
     def test_children_of_a_rank_end_with_it(self):
         status, out, _ = self.sh(1, "sleep 1000 > /dev/null & echo $!; exit 0")
         self.assertEqual(status, 0)
-        self.assertFalse(alive(int(out)))
+        self.wait_until_gone(int(out))
 
     def test_killed_launcher_leaves_nothing(self):
         script = 'sleep 1000 & echo $! > "$3/child.$1"; ' + SLEEPER
@@ -119,7 +119,7 @@ class Leftovers(LauncherTest):
         self.assertLess(set(pids), set(left_with(self.tmpdir)))  # what finds them there finds what is left
         job.kill()
         self.assert_nothing_left(LIMIT_S)
-        self.assertFalse([p for p in pids if alive(p)])
+        self.wait_until_gone(*pids)
         self.finish(job)  # its output ends: nobody else holds it
 
     def test_a_guardian_that_was_killed_is_not_missed(self):
