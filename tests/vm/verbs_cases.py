@@ -202,10 +202,13 @@ LOSSY = {"rxe": ["%s --seeds 1 --seed 5 --messages 12 verbs_chunk=1k" % JOIN, "%
 for device, options in ONLY.items():
     case("netem-" + device, TWO + options + NETEM, jobs(LOSSY[device], "transports=self,shm,verbs verbs_timeout_ms=1000"))
 
+# A library whose packets are as long as ours with verbs_chunk=1k, and time for rxe to repeat them.
+SHORT = {"ucx-rc": "export UCX_RC_VERBS_SEG_SIZE=1k UCX_RC_VERBS_TIMEOUT=60ms\n" + environment("ucx_timeout_ms=100000"),
+         "ofi-verbs": "export FI_OFI_RXM_BUFFER_SIZE=1024\n" + environment("ofi_timeout_ms=100000")}
 for fabric, settings in FABRICS.items():
     forced = environment("transports=self,shm," + settings)
     case("fabric-%s-nodes" % fabric, TWO + ONLY["rxe"], forced + jobs(NODES, ""))
-    case("fabric-%s-netem" % fabric, TWO + ONLY["rxe"] + NETEM, forced + jobs(LOSSY["rxe"], ""))
+    case("fabric-%s-netem" % fabric, TWO + ONLY["rxe"] + NETEM, SHORT.get(fabric, "") + forced + jobs(LOSSY["rxe"], ""))
 
 # A rank, a network and a guest that go: the ranks that are left get an error with the name and can finish.
 ENDS = "transports=self,shm,verbs fault_scope=job verbs_timeout_ms=2000 finish_timeout_ms=10000"
