@@ -34,10 +34,10 @@ def settings(source):
 def check_settings(root):
     found = []
     page = plain(read(root, "scripts/man/ibvdev.conf.5"))
-    table = list(settings(read(root, "native/base/settings.c")))
+    table = list(settings(read(root, "native/base/settings_table.c")))
     declared = len(re.findall(r"^\tSETTING_(?!COUNT\b)\w+,", read(root, "native/base/settings.h"), re.M))
     if len(table) != declared:
-        found.append("settings.c: %d entries read, settings.h names %d" % (len(table), declared))
+        found.append("settings_table.c: %d entries read, settings.h names %d" % (len(table), declared))
     for name, default, _ in table:
         if not re.search(r"^\.B %s \(%s[;)]" % (name, re.escape(default or "empty")), page, re.M):
             found.append('ibvdev.conf.5: no entry "%s (%s"' % (name, default or "empty"))
@@ -64,7 +64,7 @@ def check_tables(root):
     """The tables of the guide; a row that is missing is printed as it has to be."""
     guide = read(root, "java/docs/tuning.md").splitlines()
     rows = ["| `%s` | %s | %s |" % (name, default or "empty", text)
-            for name, default, text in settings(read(root, "native/base/settings.c"))]
+            for name, default, text in settings(read(root, "native/base/settings_table.c"))]
     begin = guide.index("| setting | default | meaning |") + 2
     shown = guide[begin:guide.index("", begin)]
     found = ["tuning.md: lacks the row %s" % row for row in rows if row not in shown]

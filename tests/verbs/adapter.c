@@ -91,6 +91,7 @@ struct fake_id {
 struct adapter_faults adapter_faults;
 int (*adapter_hollow)(uint16_t port, void *data);
 unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
+struct adapter_path adapter_path;
 uint64_t adapter_rma_bytes;
 
 /* The GID entry of 127.0.0.2, and how often the addresses were asked for. */
@@ -306,13 +307,13 @@ static void fake_ack_async(struct ibv_async_event *e)
 	(void)e;
 }
 
-void adapter_async(enum ibv_event_type type)
+void adapter_async(enum ibv_event_type type, int port)
 {
 	async_event = (struct ibv_async_event){.event_type = type};
 	if (type == IBV_EVENT_QP_FATAL)
 		async_event.element.qp = adapter_qp(0);
-	if (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE)
-		async_event.element.port_num = 1;
+	else
+		async_event.element.port_num = port;
 	async_pending = true;
 	signal_fd(context.async_fd);
 }
@@ -766,6 +767,7 @@ static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 	if (a->qp_state == IBV_QPS_RTR && address_is_wrong(a))
 		return EINVAL;
 	if (a->qp_state == IBV_QPS_RTR) {
+		adapter_path = (struct adapter_path){a->path_mtu, a->ah_attr.sl, a->ah_attr.grh.traffic_class};
 		q->dest = a->dest_qp_num;
 		q->psn[1] = a->rq_psn;
 	}
@@ -945,8 +947,11 @@ static int fake_set_option(struct rdma_cm_id *id, int level, int name, void *val
 {
 	slow("set_option");
 	(void)id;
-	(void)value;
-	return level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_ACK_TIMEOUT && bytes == 1 ? 0 : -1;
+	if (level != RDMA_OPTION_ID || bytes != 1)
+		return -1;
+	if (name == RDMA_OPTION_ID_TOS)
+		adapter_path.traffic_class = *(uint8_t *)value;
+	return name == RDMA_OPTION_ID_ACK_TIMEOUT || name == RDMA_OPTION_ID_TOS ? 0 : -1;
 }
 
 static int fake_bind(struct rdma_cm_id *id, struct sockaddr *addr)

@@ -46,7 +46,7 @@ int adapter_live(void);
 /* Held sends complete, held reads happen. */
 void adapter_release(void);
 /* An asynchronous event of the device. */
-void adapter_async(enum ibv_event_type type);
+void adapter_async(enum ibv_event_type type, int port);
 /* Ends all connections without a word, as a dying peer does. */
 void adapter_disconnect_all(void);
 /* The memory is unmapped and other pages are mapped there: what was registered until now goes on to reach the old
@@ -66,5 +66,10 @@ extern int (*adapter_hollow)(uint16_t port, void *data);
 /* Sends with inline data, RDMA reads, writes, connection requests and bytes read or written so far. */
 extern unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
 extern uint64_t adapter_rma_bytes;
+/* Of the newest connection. */
+extern struct adapter_path {
+	enum ibv_mtu mtu;
+	uint8_t service_level, traffic_class;
+} adapter_path;
 
 #endif

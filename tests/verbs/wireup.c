@@ -49,6 +49,35 @@ static void test_connects_when_first_used(void **state)
 	}
 }
 
+static void test_path(void **state)
+{
+	static const char *const wanted[] = {"verbs_connect=tcp",     "job_secret=s3cret",       "verbs_mtu=512",
+					     "verbs_service_level=3", "verbs_traffic_class=106", NULL};
+	static const char *const larger[] = {"verbs_connect=tcp", "job_secret=s3cret", "verbs_mtu=4096", NULL};
+	static const char *const by_cm[] = {"verbs_connect=cm", "verbs_mtu=512", "verbs_traffic_class=7", NULL};
+	static const struct {
+		const char *const *settings;
+		struct adapter_path path;
+	} c[] = {{wanted, {IBV_MTU_512, 3, 106}}, {larger, {IBV_MTU_1024, 0, 0}}, {by_cm, {0, 0, 7}}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct pair p;
+
+		adapter_reset();
+		adapter_path = (struct adapter_path){0};
+		pair_open(&p, c[i].settings);
+		assert_true(pair_send_until(&p, 0, 1, 10));
+		pair_run(&p);
+		expect_good(&p.side[1], 1);
+		assert_int_equal(adapter_path.mtu, c[i].path.mtu);
+		assert_int_equal(adapter_path.service_level, c[i].path.service_level);
+		assert_int_equal(adapter_path.traffic_class, c[i].path.traffic_class);
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
 static void test_two_calls_become_one_connection(void **state)
 {
 	(void)state;
@@ -356,6 +385,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_connects_when_first_used),
+		TEST(test_path),
 		TEST(test_two_calls_become_one_connection),
 		TEST(test_fallback),
 		TEST(test_iwarp_cannot),

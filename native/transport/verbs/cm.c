@@ -21,6 +21,16 @@ static int cm_failed(struct verbs_conn *c, const char *step, int err)
 	return -EIO;
 }
 
+static void cm_set_class(const struct verbs_conn *c)
+{
+	int64_t wanted = settings_int(c->verbs->env.settings, SETTING_VERBS_TRAFFIC_CLASS);
+	uint8_t class = (uint8_t)wanted;
+
+	if (wanted >= 0 && c->verbs->api->set_option(c->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &class, sizeof(class)))
+		log_warn(c->verbs->env.log, "verbs: rank %d: RDMA CM does not take verbs_traffic_class=%d: %s", c->peer->rank, (int)class,
+			 strerror(errno));
+}
+
 /* Makes an id that is resolved to the peer's address.  Lock released. */
 static int cm_resolve(struct verbs_conn *c, const struct sockaddr_storage *from, const struct sockaddr_storage *to)
 {
@@ -33,6 +43,7 @@ static int cm_resolve(struct verbs_conn *c, const struct sockaddr_storage *from,
 	}
 	if (v->api->set_option(c->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &exponent, sizeof(exponent)))
 		log_debug(v->env.log, "verbs: the retry time cannot be set: %s", strerror(errno));
+	cm_set_class(c);
 	if (v->api->resolve_addr(c->id, (struct sockaddr *)(uintptr_t)from, (struct sockaddr *)(uintptr_t)to, CM_RESOLVE_MS))
 		return error_sys(-errno, "rdma_resolve_addr");
 	return 0;

@@ -94,7 +94,7 @@ static void complete_error(struct verbs_conn *c, const struct ibv_wc *wc, const 
 		peer_end(p, -EPIPE, "left");
 	else
 		peer_end(p, wc->status == IBV_WC_WR_FLUSH_ERR ? -ECONNRESET : -EIO, "rank %d cannot be reached (%s): %s", p->rank, what,
-			 c->device->port_down ? event_text(IBV_EVENT_PORT_ERR) : status_text(wc->status));
+			 c->device->ports_down ? event_text(IBV_EVENT_PORT_ERR) : status_text(wc->status));
 }
 
 /* Into the receive queue again. */

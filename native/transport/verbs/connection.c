@@ -294,10 +294,12 @@ static void connection_on_port_timer(struct verbs_device *d)
 	for (uint32_t i = 0; i < v->conn_count; i++) {
 		struct verbs_conn *c = v->conns[i];
 
-		if (c && c->device == d && v->locals[c->peer->local].port == d->port_down)
+		unsigned port = c ? v->locals[c->peer->local].port : 0;
+
+		if (c && c->device == d && (d->ports_down & device_port_bit(port)))
 			peer_end(c->peer, -ENETDOWN,
 				 "rank %d cannot be reached: %s port %u is down: is the link up (ibv_devinfo, ip link)?", c->peer->rank,
-				 d->context->device->name, d->port_down);
+				 d->context->device->name, port);
 	}
 }
 

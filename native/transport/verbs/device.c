@@ -42,7 +42,7 @@ void device_warn_memory(struct verbs *v, size_t bytes)
 /* Runs while a port is down, as long as the adapter would try to send. */
 static void device_start_port_timer(struct verbs_device *d)
 {
-	int64_t ms = d->port_down ? settings_int(d->verbs->env.settings, SETTING_VERBS_TIMEOUT_MS) : 0;
+	int64_t ms = d->ports_down ? settings_int(d->verbs->env.settings, SETTING_VERBS_TIMEOUT_MS) : 0;
 	struct itimerspec t = {.it_value = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * CLOCK_NS_PER_MS}};
 
 	if (timerfd_settime(d->port_fd, 0, &t, NULL) < 0)
@@ -55,23 +55,27 @@ static void device_on_port_timer(void *arg)
 	struct verbs_device *d = arg;
 	uint64_t n;
 
-	if (read(d->port_fd, &n, sizeof(n)) > 0 && d->port_down)
+	if (read(d->port_fd, &n, sizeof(n)) > 0 && d->ports_down)
 		d->on_port_timer(d);
 }
 
 static void device_on_event(struct verbs_device *d, const struct ibv_async_event *e)
 {
+	const char *name = d->context->device->name, *text = event_text(e->event_type);
+	int port = e->element.port_num;
+
 	switch ((int)e->event_type) {
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_PORT_ACTIVE:
+		d->ports_down &= ~device_port_bit((unsigned)port);
 		if (e->event_type == IBV_EVENT_PORT_ERR)
-			d->port_down = (uint8_t)e->element.port_num;
-		else if (d->port_down == e->element.port_num)
-			d->port_down = 0;
+			d->ports_down |= device_port_bit((unsigned)port);
 		device_start_port_timer(d);
-		log_warn(d->verbs->env.log, "verbs: %s port %d: %s", d->context->device->name, e->element.port_num,
-			 event_text(e->event_type));
+		log_warn(d->verbs->env.log, "verbs: %s port %d: %s", name, port, text);
 		return;
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_PKEY_CHANGE: log_warn(d->verbs->env.log, "verbs: %s port %d: %s", name, port, text); return;
+	case IBV_EVENT_GID_CHANGE: log_info(d->verbs->env.log, "verbs: %s port %d: %s", name, port, text); return;
 	case IBV_EVENT_DEVICE_FATAL:
 	case IBV_EVENT_CQ_ERR:
 	case IBV_EVENT_SRQ_ERR: d->broken = true; break;

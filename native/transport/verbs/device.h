@@ -38,8 +38,8 @@ struct verbs_device {
 	uint32_t promised; /* receives that peers have credit for */
 	bool scarce;       /* a connection asked for more than there is */
 	bool iwarp, armed, broken;
-	uint8_t port_down; /* the number of a port that is down, or 0 */
-	int port_fd;       /* timer: how long it may be */
+	uint64_t ports_down; /* device_port_bit() of those that are down */
+	int port_fd;         /* timer: how long they may be */
 	bool inline_known;
 	uint32_t max_inline;
 	uint16_t reads_out, reads_in; /* RDMA reads at a time for a queue pair: as requester, as responder */
@@ -80,6 +80,12 @@ enum verbs_work_kind { VERBS_WORK_RECV, VERBS_WORK_SEND, VERBS_WORK_RMA };
 static inline uint64_t verbs_work_id(enum verbs_work_kind kind, uint32_t conn, uint32_t value)
 {
 	return (uint64_t)kind << 60 | (uint64_t)(conn & 0xfffffff) << 32 | value;
+}
+
+/* Ports are numbered from 1; no adapter is known with more than 64. */
+static inline uint64_t device_port_bit(unsigned port)
+{
+	return (uint64_t)1 << ((port - 1) & 63);
 }
 
 #endif

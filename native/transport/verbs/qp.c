@@ -32,6 +32,13 @@ struct ibv_qp *qp_make(struct verbs_conn *c, struct ibv_qp_init_attr *attr)
 	return NULL;
 }
 
+static uint8_t qp_mtu(const struct verbs_conn *c, const struct ibv_port_attr *port)
+{
+	int64_t wanted = settings_int(c->verbs->env.settings, SETTING_VERBS_MTU);
+
+	return (uint8_t)(wanted > 0 && wanted < (int64_t)port->active_mtu ? wanted : (int64_t)port->active_mtu);
+}
+
 int qp_describe(struct verbs_conn *c)
 {
 	const struct verbs_local *at = &c->verbs->locals[c->peer->local];
@@ -46,7 +53,7 @@ int qp_describe(struct verbs_conn *c)
 	c->here = (struct qp_address){.qpn = c->qp->qp_num,
 				      .psn = psn & 0xffffff,
 				      .lid = port.lid,
-				      .mtu = (uint8_t)port.active_mtu,
+				      .mtu = qp_mtu(c, &port),
 				      .ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET};
 	memcpy(c->here.gid, gid.raw, sizeof(c->here.gid));
 	return 0;
@@ -55,6 +62,8 @@ int qp_describe(struct verbs_conn *c)
 int qp_connect(struct verbs_conn *c, const struct qp_address *there)
 {
 	const struct verbs_local *at = &c->verbs->locals[c->peer->local];
+	int64_t level = settings_int(c->verbs->env.settings, SETTING_VERBS_SERVICE_LEVEL);
+	int64_t class = settings_int(c->verbs->env.settings, SETTING_VERBS_TRAFFIC_CLASS);
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = there->mtu < c->here.mtu ? there->mtu : c->here.mtu,
@@ -64,9 +73,10 @@ int qp_connect(struct verbs_conn *c, const struct qp_address *there)
 		.min_rnr_timer = 12, /* 0.64 ms */
 		/* RoCE has no LIDs: its packets are addressed by the global route header */
 		.ah_attr = {.dlid = there->lid,
+			    .sl = (uint8_t)(level > 0 ? level : 0),
 			    .port_num = at->port,
 			    .is_global = c->here.ethernet,
-			    .grh = {.sgid_index = at->gid_index, .hop_limit = 64}},
+			    .grh = {.sgid_index = at->gid_index, .hop_limit = 64, .traffic_class = (uint8_t)(class > 0 ? class : 0)}},
 	};
 	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
 				  .timeout = connection_timeout_exponent(c->verbs),

@@ -116,6 +116,14 @@ static int route_try(struct verbs *v, struct verbs_local *l)
 	return 1;
 }
 
+static void route_warn_of_path(const struct verbs *v)
+{
+	if (settings_int(v->env.settings, SETTING_VERBS_MTU) > 0 || settings_int(v->env.settings, SETTING_VERBS_SERVICE_LEVEL) >= 0)
+		log_warn(v->env.log,
+			 "verbs: RDMA CM chooses MTU and service level by itself, verbs_mtu and verbs_service_level are ignored: "
+			 "verbs_connect=tcp uses them");
+}
+
 static int route_add(struct verbs *v, const struct sockaddr *addr)
 {
 	struct verbs_local *l = &v->locals[v->local_count];
@@ -127,7 +135,8 @@ static int route_add(struct verbs *v, const struct sockaddr *addr)
 		memcpy(&l->addr, addr, addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 		rc = route_try(v, l);
 		if (rc > 0) {
-			v->local_count++;
+			if (v->local_count++ == 0)
+				route_warn_of_path(v);
 			log_debug(v->env.log, "verbs: %s port %u (%s) listens on %s", l->device, l->port,
 				  l->method == VERBS_CM_IWARP ? "iWARP" : "InfiniBand or RoCE", route_text(&l->addr, text, sizeof(text)));
 			return 0;

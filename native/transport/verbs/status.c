@@ -52,6 +52,12 @@ const char *event_text(enum ibv_event_type type)
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR: return "the adapter ended a queue pair: look at the kernel log";
 	case IBV_EVENT_SRQ_ERR: return "the shared receive queue failed";
+	case IBV_EVENT_LID_CHANGE:
+		return "the port has another LID now, connections that use the old one end: start the job again if ranks are lost";
+	case IBV_EVENT_PKEY_CHANGE: return "the port's P_Keys have changed, connections may end: start the job again if ranks are lost";
+	case IBV_EVENT_GID_CHANGE: return "the port's GIDs have changed (an address of its interface): what used an address that went ends";
+	case IBV_EVENT_CLIENT_REREGISTER:
+	case IBV_EVENT_SM_CHANGE: return "the subnet manager has started again or changed: connections stay";
 	default: /* the list grows with the library */ return "an event that needs no action";
 	}
 }
