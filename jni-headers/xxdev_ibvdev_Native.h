@@ -207,6 +207,46 @@ JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_waitAny
 
 /*
  * Class:     xxdev_ibvdev_Native
+ * Method:    watch
+ * Signature: (JJ)I
+ */
+JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_watch
+  (JNIEnv *, jclass, jlong, jlong);
+
+/*
+ * Class:     xxdev_ibvdev_Native
+ * Method:    unwatch
+ * Signature: (JJ)V
+ */
+JNIEXPORT void JNICALL Java_xxdev_ibvdev_Native_unwatch
+  (JNIEnv *, jclass, jlong, jlong);
+
+/*
+ * Class:     xxdev_ibvdev_Native
+ * Method:    watchMessages
+ * Signature: (JI)V
+ */
+JNIEXPORT void JNICALL Java_xxdev_ibvdev_Native_watchMessages
+  (JNIEnv *, jclass, jlong, jint);
+
+/*
+ * Class:     xxdev_ibvdev_Native
+ * Method:    watched
+ * Signature: (J[J)I
+ */
+JNIEXPORT jint JNICALL Java_xxdev_ibvdev_Native_watched
+  (JNIEnv *, jclass, jlong, jlongArray);
+
+/*
+ * Class:     xxdev_ibvdev_Native
+ * Method:    look
+ * Signature: (JZIIIJ)J
+ */
+JNIEXPORT jlong JNICALL Java_xxdev_ibvdev_Native_look
+  (JNIEnv *, jclass, jlong, jboolean, jint, jint, jint, jlong);
+
+/*
+ * Class:     xxdev_ibvdev_Native
  * Method:    free
  * Signature: (JJ)I
  */

@@ -38,6 +38,9 @@ import java.util.concurrent.TimeUnit;
  *
  * {@link Thread#interrupt} ends no operation, neither of a device nor of a {@link Request}: it goes on, and the thread's interrupt status is kept. A thread that others
  * want to stop waits with a time limit ({@link #recv(Object, PID, int, int, long, TimeUnit)}, {@link Request#iwait(long, TimeUnit)}) and looks at the status in between.
+ *
+ * <p>A device may keep a virtual thread (JDK 21 and later) that blocks in it mounted on its carrier; "ibvdev" parks it, in every operation but {@link #init},
+ * {@link #finish} and {@link #peek}.
  */
 public abstract class Device implements AutoCloseable {
 	/** As the source of a receive or probe: from any process. */

@@ -50,7 +50,7 @@ static inline struct request *api_find(struct ibvx *ep, ibvx_req req)
 {
 	struct request *r = request_find(&ep->requests, req);
 
-	return r && r->state != REQ_MESSAGE && !r->blocking && !r->waiter ? r : api_not_found(ep, r, req);
+	return r && r->state != REQ_MESSAGE && !r->blocking && !r->waiter && !r->watched ? r : api_not_found(ep, r, req);
 }
 
 /* Of a wait with a limit: the time is over, and the request is as it was. */

@@ -8,6 +8,7 @@
 #include "core/continuation.h"
 #include "core/pin.h"
 #include "core/waiter.h"
+#include "core/watch.h"
 
 void complete_release_rkey(struct request *r)
 {
@@ -38,6 +39,10 @@ void complete_apart(struct ibvx *ep, struct request *r, int error)
 		if (r->completion)
 			continuation_complete(ep, r, error ? (complete_text(ep, r), error_text()) : NULL);
 		complete_released(ep, r);
+		return;
+	}
+	if (r->watched) {
+		watch_complete(ep, r);
 		return;
 	}
 	if (!r->blocking)

@@ -44,7 +44,7 @@ static inline void complete_request(struct ibvx *ep, struct request *r, int erro
 		complete_refused(ep, r);
 		return;
 	}
-	if (error || buffer_is_pinnable(&r->buffer) || r->rkey_packed || r->detached || r->background) {
+	if (error || buffer_is_pinnable(&r->buffer) || r->rkey_packed || r->detached || r->background || r->watched) {
 		complete_apart(ep, r, error);
 		return;
 	}

@@ -134,6 +134,7 @@ struct waiter {
 	bool wants_any;                 /* peek: signal at any completion */
 	bool wants_message;             /* probe: signal at any unexpected arrival */
 	bool away;                      /* it waits for a lease, not for the doorbell or its signal */
+	bool stands_back;               /* the watcher: others come first in owning progress */
 	bool zero_copy_next;            /* whose turn it is: that of zero-copy sends, not of `pinned_request` */
 	struct request *pinned_request; /* waits for this one, whose memory it pins (pin.h); else NULL */
 };
@@ -172,6 +173,13 @@ struct ibvx {
 	int interest_any; /* posted receives and probes with ANY_SOURCE */
 
 	struct list finished; /* completed, not yet shown by peek or consumed; newest last */
+
+	/* ibvx_watch.h */
+	struct waiter watcher;
+	struct list watched; /* completed, through `finished`; newest last */
+	int watches;         /* requests watched and not yet returned, and message_watches */
+	int message_watches; /* threads that want to know of messages */
+	bool message_came;
 
 	/* waiting (progress.c, background.c) */
 	struct list waiters;

@@ -25,7 +25,7 @@ static bool peer_concerns(const struct peer *p, const struct request *r, int cod
 	if (code != -EPIPE && r->completion && r->completion->owner->needs(r->completion->owner, p->rank))
 		return true;
 	if (r->state == REQ_POSTED && r->source == IBVX_ANY_SOURCE)
-		return code != -EPIPE || (p->ep->open_peers == 0 && (r->blocking || r->waiter));
+		return code != -EPIPE || (p->ep->open_peers == 0 && (r->blocking || r->waiter || r->watched));
 	if (r->state == REQ_POSTED)
 		return r->source == p->rank;
 	if (r->state == REQ_MESSAGE)

@@ -190,6 +190,7 @@ int core_open(struct ibvx **out, const struct core_config *cfg)
 	list_init(&ep->arrivals);
 	list_init(&ep->run);
 	list_init(&ep->finished);
+	list_init(&ep->watched);
 	list_init(&ep->waiters);
 	list_init(&ep->wanting);
 	rc = log_open(&ep->log, (enum log_level)settings_int(ep->settings, SETTING_LOG), settings_text(ep->settings, SETTING_LOG_FILE),

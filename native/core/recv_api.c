@@ -16,6 +16,7 @@
 #include "core/receive.h"
 #include "core/wait.h"
 #include "ibvx_pin.h"
+#include "ibvx_watch.h"
 
 #define API_NOT_DIRECT 1
 
@@ -368,8 +369,8 @@ static int api_look(struct ibvx *ep, int source, int tag, int context, bool bloc
 	return error_concerns(error_set(-EPIPE, "rank %d has finished: no message of it will come any more", gone->rank), gone->rank);
 }
 
-/* iprobe and improbe: message == NULL leaves it in the queue. */
-static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message, struct ibvx_status *status)
+/* iprobe and improbe: message == NULL leaves it in the queue.  waits: so does the caller, in its own layer. */
+static int api_iprobe(struct ibvx *ep, int source, int tag, int context, bool waits, ibvx_req *message, struct ibvx_status *status)
 {
 	struct request *r = NULL;
 	struct umsg *u;
@@ -381,7 +382,7 @@ static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_re
 	pin_serve_zero_copy(ep);
 	rc = api_check_open(ep);
 	if (rc == 0)
-		rc = api_look(ep, source, tag, context, false, &u);
+		rc = api_look(ep, source, tag, context, waits, &u);
 	if (rc == 1 && message) {
 		r = request_get(&ep->requests, REQ_PROBED, REQ_MESSAGE);
 		rc = r ? 1 : -ENOMEM;
@@ -403,13 +404,20 @@ static int api_iprobe(struct ibvx *ep, int source, int tag, int context, ibvx_re
 
 int ibvx_iprobe(struct ibvx *ep, int source, int tag, int context, struct ibvx_status *status)
 {
-	return api_iprobe(ep, source, tag, context, NULL, status);
+	return api_iprobe(ep, source, tag, context, false, NULL, status);
 }
 
 int ibvx_improbe(struct ibvx *ep, int source, int tag, int context, ibvx_req *message, struct ibvx_status *status)
 {
 	*message = IBVX_REQ_NULL;
-	return api_iprobe(ep, source, tag, context, message, status);
+	return api_iprobe(ep, source, tag, context, false, message, status);
+}
+
+int ibvx_look(struct ibvx *ep, int source, int tag, int context, ibvx_req *message, struct ibvx_status *status)
+{
+	if (message)
+		*message = IBVX_REQ_NULL;
+	return api_iprobe(ep, source, tag, context, true, message, status);
 }
 
 struct api_probe {

@@ -74,6 +74,7 @@ struct request {
 	bool sync;               /* send: complete only when matched */
 	bool acked;              /* send: ACK came while fragments were still going out */
 	bool blocking;           /* not shown to peek, consumed by the call that made it */
+	bool watched;            /* ibvx_watched() is to return it */
 	bool detached;           /* given up by its owner: free it when done */
 	bool background;         /* counted in background_count: the progress thread continues it */
 	bool consumed;           /* the owner has its status, but a control packet is still pending */
@@ -148,6 +149,7 @@ static inline struct request *request_get(struct request_table *t, enum req_kind
 	r->consumed = false;
 	r->rkey_packed = false;
 	r->background = false;
+	r->watched = false;
 	r->scheme = 0;
 	r->method = COST_METHOD_UNDECIDED;
 	r->timed = false;

@@ -34,6 +34,8 @@ static void wait_sleep(struct ibvx *ep, struct waiter *w, int64_t deadline_ns)
 	core_unlock(ep);
 	futex_wait(waiter_doorbell(ep, TRANSPORT_DOORBELL_POLLER), value, left, ep->doorbell_owner != NULL);
 	core_lock(ep);
+	if (!w->on_doorbell) /* another waiter owns progress now (waiter_take_ownership) */
+		return;
 	w->on_doorbell = false;
 	ep->asleep = false;
 	waiter_disarm(ep, TRANSPORT_DOORBELL_POLLER);

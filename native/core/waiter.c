@@ -92,8 +92,18 @@ void waiter_signal_any(struct ibvx *ep)
 	}
 }
 
+/* ibvx_watch.h: a message, or the end of a peer. */
+static void waiter_call_watcher(struct ibvx *ep)
+{
+	if (ep->message_watches == 0 || ep->message_came)
+		return;
+	ep->message_came = true;
+	waiter_signal(ep, &ep->watcher);
+}
+
 void waiter_on_message(struct ibvx *ep)
 {
+	waiter_call_watcher(ep);
 	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
 		struct waiter *w = LIST_ITEM(l, struct waiter, link);
 
@@ -104,8 +114,20 @@ void waiter_on_message(struct ibvx *ep)
 
 void waiter_signal_all(struct ibvx *ep)
 {
+	waiter_call_watcher(ep);
 	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next)
 		waiter_signal(ep, LIST_ITEM(l, struct waiter, link));
+}
+
+/* w, the progress owner, is another waiter from now on: it leaves the doorbell. */
+static void waiter_leave_doorbell(struct ibvx *ep, struct waiter *w)
+{
+	if (!w->on_doorbell)
+		return;
+	w->on_doorbell = false;
+	ep->asleep = false;
+	waiter_disarm(ep, TRANSPORT_DOORBELL_POLLER);
+	waiter_ring(ep, TRANSPORT_DOORBELL_POLLER);
 }
 
 void waiter_take_ownership(struct ibvx *ep, struct waiter *w)
@@ -118,18 +140,26 @@ void waiter_take_ownership(struct ibvx *ep, struct waiter *w)
 			waiter_disarm(ep, background); /* no need for the progress thread now */
 	} else if (ep->poller->away) {
 		ep->poller = w;
+	} else if (ep->poller->stands_back && ep->poller != w) {
+		waiter_leave_doorbell(ep, ep->poller);
+		ep->poller = w;
 	}
 }
 
 struct waiter *waiter_other(struct ibvx *ep, const struct waiter *w)
 {
+	struct waiter *last = NULL;
+
 	for (struct list *l = ep->waiters.next; l != &ep->waiters; l = l->next) {
 		struct waiter *o = LIST_ITEM(l, struct waiter, link);
 
-		if (o != w && !o->away)
+		if (o == w || o->away)
+			continue;
+		if (!o->stands_back)
 			return o;
+		last = o;
 	}
-	return NULL;
+	return last;
 }
 
 void waiter_away(struct ibvx *ep, struct waiter *w)

@@ -3,6 +3,7 @@ package xdev.ibvdev;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 
 /**
  * The requests under way, by the slot of their handle. It keeps what they read and write reachable when
@@ -142,6 +143,27 @@ public final class PendingRequests {
 				Thread.onSpinWait();
 			else
 				Thread.yield();
+		}
+	}
+
+	/**
+	 * Visits all requests that were there throughout.
+	 *
+	 * @param visitor called for each
+	 */
+	public void forEach(Consumer<PendingRequest> visitor) {
+		PendingRequest alone;
+		synchronized (this) {
+			alone = homeless;
+		}
+		for (; alone != null; alone = alone.next())
+			visitor.accept(alone);
+		for (Chunk chunk : chunks) {
+			for (int i = 0; i < CHUNK; i++) {
+				PendingRequest request = chunk.requests.getAcquire(i);
+				if (request != null)
+					visitor.accept(request);
+			}
 		}
 	}
 

@@ -3,6 +3,8 @@ package xdev.ibvdev;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * Where natives put the status of a receive or probe: native memory of each thread, so that a
@@ -16,13 +18,52 @@ public final class ResultBlock {
 	/** Aligned for any type. */
 	private static final int BOUNCE = 64;
 
-	private final ByteBuffer memory = ByteBuffer.allocateDirect(BOUNCE + BOUNCE_BYTES).order(ByteOrder.nativeOrder());
-	/** What is passed to natives. */
-	public final long address = Native.address(memory);
-	/** The address of the bounce buffer. */
-	public final long bounce = address + BOUNCE;
+	/** For threads without one of their own: as many as were in use at once. */
+	private static final Queue<ResultBlock> SPARE = new ConcurrentLinkedQueue<>();
 
-	private ResultBlock() {}
+	private final ByteBuffer memory;
+	/** What is passed to natives. */
+	public final long address;
+	/** The address of the bounce buffer. */
+	public final long bounce;
+
+	private ResultBlock() {
+		memory = ByteBuffer.allocateDirect(BOUNCE + BOUNCE_BYTES).order(ByteOrder.nativeOrder());
+		address = Native.address(memory);
+		bounce = address + BOUNCE;
+	}
+
+	/**
+	 * A block of the Java heap, which natives do not get.
+	 *
+	 * @param source the sender
+	 * @param tag    as sent
+	 * @param bytes  the length of the message
+	 */
+	public ResultBlock(int source, int tag, long bytes) {
+		memory = ByteBuffer.allocate(BOUNCE).order(ByteOrder.nativeOrder());
+		address = 0;
+		bounce = 0;
+		memory.putInt(Native.RESULT_SOURCE, source).putInt(Native.RESULT_TAG, tag).putLong(Native.RESULT_BODY_BYTES, bytes);
+	}
+
+	/**
+	 * The calling thread's, or a spare one if it is a virtual thread: those are too many for native memory each.
+	 *
+	 * @return to be given back by {@link #giveBack}
+	 */
+	public static ResultBlock take() {
+		if (!VirtualThreads.current())
+			return own();
+		ResultBlock spare = SPARE.poll();
+		return spare == null ? new ResultBlock() : spare;
+	}
+
+	/** What {@link #take} has returned to this thread is not used any more. */
+	public void giveBack() {
+		if (VirtualThreads.current())
+			SPARE.add(this);
+	}
 
 	/**
 	 * The calling thread's.

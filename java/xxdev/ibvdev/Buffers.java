@@ -50,6 +50,23 @@ final class Buffers {
 		}
 	}
 
+	/** A direct ByteBuffer, which is sent without an object for each message? */
+	static boolean isDirectBytes(Object buf) {
+		return buf instanceof ByteBuffer && ((ByteBuffer) buf).isDirect();
+	}
+
+	/** Sends it, or so many bytes from an offset; blocks. */
+	static void send(long endpoint, String operation, boolean sync, ByteBuffer buf, int offset, int count, int rank, int tag, int context) {
+		int start = count == Message.ALL ? buf.position() : offset;
+		int bytes = count == Message.ALL ? buf.remaining() : count;
+		ArrayRef.check(operation, buf, buf.limit(), start, bytes);
+		long word = Word.elements(Native.BYTE, bytes);
+		int rc = sync ? Native.ssend(endpoint, buf, Native.MEMORY, start, bytes, rank, tag, context, word)
+					  : Native.send(endpoint, buf, Native.MEMORY, start, bytes, rank, tag, context, word);
+		if (rc < 0)
+			throw Errors.sending(rc, operation, rank, tag, context);
+	}
+
 	private static ByteBuffer over(byte[] copy) {
 		return ByteBuffer.wrap(copy).order(ByteOrder.nativeOrder());
 	}

@@ -178,7 +178,7 @@ public final class ByRank {
 	 * @return what is there
 	 */
 	public Status probe(int rank, int tag, int context) {
-		return device.probeFrom(rank, tag, context);
+		return Probes.wait(device, rank, tag, context);
 	}
 
 	/**
@@ -190,7 +190,7 @@ public final class ByRank {
 	 * @return what is there; null if nothing is
 	 */
 	public Status iprobe(int rank, int tag, int context) {
-		return device.iprobeFrom(rank, tag, context);
+		return Probes.look(device, rank, tag, context);
 	}
 
 	/**

@@ -12,6 +12,7 @@ import xdev.ibvdev.PendingRequests;
 import xdev.ibvdev.RegisteredBuffers;
 import xdev.ibvdev.ResultBlock;
 import xdev.ibvdev.Settings;
+import xdev.ibvdev.VirtualThreads;
 import xxdev.Device;
 import xxdev.ErrorCode;
 import xxdev.PID;
@@ -36,6 +37,7 @@ public final class IBVDevice extends Device {
 	private volatile Peers peers = Peers.NONE;
 	private volatile ObjectCodec codec;
 	private volatile RegisteredBuffers registered = RegisteredBuffers.NONE;
+	private volatile Watcher watcher;
 	/** Requests under way. */
 	final PendingRequests pending = new PendingRequests();
 	/** Requests that were given up, but whose memory the library still uses. */
@@ -58,7 +60,7 @@ public final class IBVDevice extends Device {
 	public synchronized PID[] init(String[] args) {
 		if (peers.open())
 			throw new XXDevException(ErrorCode.BUSY, -1, "init: this device is rank " + peers.self + " of a job already: finish it first");
-		int rank = rankArgument(args);
+		int rank = Peers.rankArgument(args);
 		long handle;
 		Limits limits;
 		Serializer serializer;
@@ -78,29 +80,13 @@ public final class IBVDevice extends Device {
 			Peers all = new Peers(new String(Native.jobId(handle), StandardCharsets.US_ASCII), Native.rank(handle), Native.size(handle));
 			codec = new ObjectCodec(all.size(), limits, serializer);
 			registered = new RegisteredBuffers(handle);
+			watcher = new Watcher(handle, pending);
 			endpoint = handle;
 			peers = all;
 			return all.all();
 		} finally {
 			if (endpoint != handle)
 				Native.abort(handle);
-		}
-	}
-
-	private static int rankArgument(String[] args) {
-		if (Settings.launcherKnows(args))
-			return -1;
-		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
-			throw Errors.argument("init needs three arguments: rank, conf file, device name, or the one word auto; got "
-					+ (args == null ? "none" : java.util.Arrays.toString(args)));
-		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
-			throw Errors.argument(
-					"init: the second argument, a conf file's path, is " + (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
-		try {
-			return Integer.parseInt(args[0].trim());
-		} catch (NumberFormatException e) {
-			throw new XXDevException(ErrorCode.BAD_ARGUMENT, -1,
-					"init: the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0] + "\"", e);
 		}
 	}
 
@@ -123,6 +109,7 @@ public final class IBVDevice extends Device {
 		peers = Peers.NONE;
 		codec = null;
 		registered = RegisteredBuffers.NONE;
+		watcher.end();
 		pending.abandonAll();
 		given.clear();
 		if (rc < 0)
@@ -259,11 +246,18 @@ public final class IBVDevice extends Device {
 		return count;
 	}
 
-	/** To a rank of the job; allocates nothing for a primitive array. */
+	/** To a rank of the job; allocates nothing for a primitive array or a direct ByteBuffer. */
 	void sendTo(String operation, boolean sync, Object buf, int offset, int count, int rank, int tag, int context) {
+		if (VirtualThreads.current()) {
+			startTo(operation, sync, buf, offset, count, rank, tag, context).iwait();
+			return;
+		}
 		int kind = ArrayRef.kindOf(buf);
 		if (kind < 0) {
-			sendAny(operation, sync, Message.of(codec(), operation, buf, offset, count), rank, tag, context);
+			if (Buffers.isDirectBytes(buf))
+				Buffers.send(endpoint, operation, sync, (ByteBuffer) buf, offset, count, rank, tag, context);
+			else
+				sendAny(operation, sync, Message.of(codec(), operation, buf, offset, count), rank, tag, context);
 			Reference.reachabilityFence(buf);
 			return;
 		}
@@ -288,6 +282,10 @@ public final class IBVDevice extends Device {
 
 	/** Sends what the natives must be prepared for: buffers, rows, objects. */
 	void sendAny(String operation, boolean sync, Message message, int rank, int tag, int context) {
+		if (VirtualThreads.current()) {
+			startAny(operation, sync, message, rank, tag, context).iwait();
+			return;
+		}
 		long ep = endpoint;
 		ArrayRef ref = message.addressed(ep, rank);
 		int rc = sync ? Native.ssend(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
@@ -308,7 +306,7 @@ public final class IBVDevice extends Device {
 		int kind = ArrayRef.kindOf(buf);
 		if (kind >= 0) {
 			int elements = portionOf(operation, buf, Array.getLength(buf), offset, count);
-			if (BounceBuffer.holds(kind, elements))
+			if (BounceBuffer.holds(kind, elements) && !VirtualThreads.current())
 				return startBrief(operation, sync, kind, buf, offset, elements, rank, tag, context);
 		}
 		return startAny(operation, sync, Message.of(codec(), operation, buf, offset, count), rank, tag, context);
@@ -346,7 +344,7 @@ public final class IBVDevice extends Device {
 		int rank = peers.source("recv", src);
 		check("recv", context);
 		int kind = ArrayRef.kindOf(buf);
-		if (kind < 0) {
+		if (kind < 0 || VirtualThreads.current()) {
 			Status status = receiveAny(Message.target(codec(), "recv", buf, offset, count), rank, tag, context);
 			Reference.reachabilityFence(buf);
 			return status;
@@ -358,6 +356,8 @@ public final class IBVDevice extends Device {
 	/** A primitive array from a rank of the job, or ANY; allocates nothing. The status is the calling thread's result block. */
 	ResultBlock receiveArray(int kind, Object buf, int offset, int count, int rank, int tag, int context) {
 		int elements = portionOf("recv", buf, Array.getLength(buf), offset, count);
+		if (VirtualThreads.current())
+			return begin("recv", ArrayRef.array(kind, buf, offset, elements), rank, tag, context).block();
 		int shift = Word.shift(kind);
 		long bytes = (long) elements << shift;
 		long wanted = Word.elements(kind, elements);
@@ -375,6 +375,8 @@ public final class IBVDevice extends Device {
 
 	/** Receives buffers, rows, objects. */
 	Status receiveAny(ArrayRef ref, int rank, int tag, int context) {
+		if (VirtualThreads.current())
+			return begin("recv", ref, rank, tag, context).iwait();
 		long ep = endpoint;
 		ResultBlock result = ResultBlock.own();
 		int rc = Native.recv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word, result.address);
@@ -393,9 +395,14 @@ public final class IBVDevice extends Device {
 
 	/** Starts a receive from a rank of the job, or ANY. */
 	IBVRequest postFrom(ArrayRef ref, int rank, int tag, int context) {
+		return begin("irecv", ref, rank, tag, context);
+	}
+
+	private IBVRequest begin(String operation, ArrayRef ref, int rank, int tag, int context) {
 		long ep = endpoint;
-		BounceBuffer bounce = ref.isShort() ? ThreadBuffers.own().take() : null;
-		IBVRequest request = IBVRequest.receive(this, ep, rank, tag, context, ref, bounce);
+		ThreadBuffers own = ref.isShort() ? ThreadBuffers.own() : null;
+		BounceBuffer bounce = own == null ? null : own.take();
+		IBVRequest request = IBVRequest.receive(this, ep, operation, rank, tag, context, ref, bounce);
 		request.handle = bounce == null ? Native.irecv(ep, ref.memory, ref.nativeKind, ref.offset, ref.length, rank, tag, context, ref.word)
 										: Native.irecv(ep, bounce.bytes, Native.MEMORY, 0, ref.length, rank, tag, context, ref.word);
 		return begun(request, rank, tag, context);
@@ -415,32 +422,14 @@ public final class IBVDevice extends Device {
 	public Status probe(PID src, int tag, int context) {
 		int rank = peers.source("probe", src);
 		check("probe", context);
-		return probeFrom(rank, tag, context);
-	}
-
-	/** Waits for a message of a rank of the job, or ANY. */
-	Status probeFrom(int rank, int tag, int context) {
-		ResultBlock result = ResultBlock.own();
-		int rc = Native.probe(endpoint, rank, tag, context, result.address);
-		if (rc < 0)
-			throw Errors.receiving(rc, "probe", rank, tag, context);
-		return status(result.source(), result.tag(), result.user(), result.bytes());
+		return Probes.wait(this, rank, tag, context);
 	}
 
 	@Override
 	public Status iprobe(PID src, int tag, int context) {
 		int rank = peers.source("iprobe", src);
 		check("iprobe", context);
-		return iprobeFrom(rank, tag, context);
-	}
-
-	/** Is a message of a rank of the job, or ANY, there? Else null. */
-	Status iprobeFrom(int rank, int tag, int context) {
-		ResultBlock result = ResultBlock.own();
-		int rc = Native.iprobe(endpoint, rank, tag, context, result.address);
-		if (rc < 0)
-			throw Errors.receiving(rc, "iprobe", rank, tag, context);
-		return rc == 0 ? null : status(result.source(), result.tag(), result.user(), result.bytes());
+		return Probes.look(this, rank, tag, context);
 	}
 
 	@Override
@@ -477,6 +466,10 @@ public final class IBVDevice extends Device {
 
 	long endpointHandle() {
 		return endpoint;
+	}
+
+	Watcher watcher() {
+		return watcher;
 	}
 
 	/** Of an open device. */

@@ -6,6 +6,7 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
 import xdev.ibvdev.PendingRequest;
 import xdev.ibvdev.ResultBlock;
+import xdev.ibvdev.VirtualThreads;
 import xxdev.ErrorCode;
 import xxdev.Request;
 import xxdev.Status;
@@ -30,7 +31,7 @@ final class IBVRequest extends Request implements PendingRequest {
 	private static final int AWAITED = 4;
 
 	/** As a time to wait. */
-	private static final long NO_LIMIT = -1;
+	private static final long NO_LIMIT = Watcher.NO_LIMIT;
 	/** Longer waits are as good as this: a century, of which no clock overflows. */
 	private static final long LONGEST_NS = Long.MAX_VALUE / 3;
 
@@ -68,6 +69,8 @@ final class IBVRequest extends Request implements PendingRequest {
 	/** The library knows the request no more. */
 	private volatile boolean consumed;
 	private volatile boolean freed;
+	/** Of a virtual thread that is parked until this is complete. */
+	private volatile Watcher.Wait wait;
 	/** The outcome, written before COMPLETE. */
 	private Status status;
 	private XXDevException failure;
@@ -103,8 +106,8 @@ final class IBVRequest extends Request implements PendingRequest {
 	}
 
 	/** bounce: what the library writes in place of ref, or null. */
-	static IBVRequest receive(IBVDevice device, long endpoint, int peer, int tag, int context, ArrayRef ref, BounceBuffer bounce) {
-		return new IBVRequest(device, endpoint, "irecv", true, null, peer, tag, context, ref, bounce, 0, 0);
+	static IBVRequest receive(IBVDevice device, long endpoint, String operation, int peer, int tag, int context, ArrayRef ref, BounceBuffer bounce) {
+		return new IBVRequest(device, endpoint, operation, true, null, peer, tag, context, ref, bounce, 0, 0);
 	}
 
 	@Override
@@ -122,6 +125,12 @@ final class IBVRequest extends Request implements PendingRequest {
 				awaitChange(now, 0);
 			}
 		}
+	}
+
+	/** iwait() with the result as a block. */
+	ResultBlock block() {
+		Status ended = iwait();
+		return new ResultBlock(ended.source().rank(), ended.tag(), ended.bytes());
 	}
 
 	@Override
@@ -167,8 +176,38 @@ final class IBVRequest extends Request implements PendingRequest {
 	}
 
 	private void advance(long timeoutNs) {
+		if (VirtualThreads.current()) {
+			park(timeoutNs);
+			return;
+		}
 		ResultBlock result = ResultBlock.own();
-		int rc = timeoutNs != 0 ? complete(timeoutNs, result) : test(result);
+		settle(timeoutNs != 0 ? complete(timeoutNs, result) : test(result), result);
+	}
+
+	/** As advance, of a virtual thread. */
+	private void park(long timeoutNs) {
+		int looks = timeoutNs == 0 ? 1 : Watcher.LOOKS;
+		for (int i = 0; i < looks && !consumed; i++)
+			look();
+		while (timeoutNs != 0 && !consumed) {
+			device.watcher().await(new IBVRequest[] {this}, timeoutNs);
+			look();
+			if (timeoutNs > 0)
+				return;
+		}
+	}
+
+	private void look() {
+		ResultBlock result = ResultBlock.take();
+		try {
+			settle(test(result), result);
+		} finally {
+			result.giveBack();
+		}
+	}
+
+	/** What a wait or test has returned. */
+	private void settle(int rc, ResultBlock result) {
 		if (rc == 0)
 			return;
 		if (rc == -Native.ESHUTDOWN) /* the library has not looked at the request */
@@ -193,8 +232,20 @@ final class IBVRequest extends Request implements PendingRequest {
 
 	/** The library does not write the bounce buffer any more. */
 	void giveBack() {
-		if (bounce != null)
-			ThreadBuffers.own().giveBack(bounce);
+		ThreadBuffers own = bounce == null ? null : ThreadBuffers.own();
+		if (own != null)
+			own.giveBack(bounce);
+	}
+
+	void setWait(Watcher.Wait parked) {
+		wait = parked;
+	}
+
+	/** The library has found it complete: its thread is to look. */
+	void endWait() {
+		Watcher.Wait parked = wait;
+		if (parked != null)
+			parked.end();
 	}
 
 	/** The library has, or writes, all that it needs before this request is waited for. */

@@ -38,7 +38,15 @@ final class IncomingClasses implements Decoder.Names {
 	}
 
 	private byte[] fetch(long endpoint) {
-		ResultBlock result = ResultBlock.own();
+		ResultBlock result = ResultBlock.take();
+		try {
+			return fetch(endpoint, result);
+		} finally {
+			result.giveBack();
+		}
+	}
+
+	private byte[] fetch(long endpoint, ResultBlock result) {
 		long message = Native.improbe(endpoint, peer, Peers.ANY, IBVDevice.OWN_CONTEXT, result.address);
 		if (message == 0)
 			throw broken("it relies on descriptions of classes that it has not sent");

@@ -3,6 +3,7 @@ package xxdev.ibvdev;
 
 import java.util.concurrent.atomic.AtomicLong;
 import xdev.ibvdev.ResultBlock;
+import xdev.ibvdev.VirtualThreads;
 import xxdev.Request;
 import xxdev.Status;
 
@@ -26,13 +27,25 @@ public final class MatchedMessage {
 	/** Takes a message of a rank of the job, or ANY, out of the queue. Null: block is false, and none is there. */
 	static MatchedMessage match(IBVDevice device, boolean block, int rank, int tag, int context) {
 		long ep = device.endpointHandle();
-		ResultBlock result = ResultBlock.own();
-		long message = block ? Native.mprobe(ep, rank, tag, context, result.address) : Native.improbe(ep, rank, tag, context, result.address);
-		if (Native.failed(message))
-			throw Errors.receiving(message, block ? "mprobe" : "improbe", rank, tag, context);
-		if (message == 0)
-			return null;
-		return new MatchedMessage(device, ep, message, device.status(result.source(), result.tag(), result.user(), result.bytes()), context);
+		ResultBlock result = ResultBlock.take();
+		try {
+			long message = find(device, ep, block, rank, tag, context, result.address);
+			if (Native.failed(message))
+				throw Errors.receiving(message, block ? "mprobe" : "improbe", rank, tag, context);
+			if (message == 0)
+				return null;
+			return new MatchedMessage(device, ep, message, device.status(result.source(), result.tag(), result.user(), result.bytes()), context);
+		} finally {
+			result.giveBack();
+		}
+	}
+
+	private static long find(IBVDevice device, long ep, boolean block, int rank, int tag, int context, long result) {
+		if (!block)
+			return Native.improbe(ep, rank, tag, context, result);
+		if (VirtualThreads.current())
+			return device.watcher().awaitMessage(() -> Native.look(ep, true, rank, tag, context, result));
+		return Native.mprobe(ep, rank, tag, context, result);
 	}
 
 	/**
@@ -85,7 +98,7 @@ public final class MatchedMessage {
 			throw Errors.argument(operation + ": the message from rank " + status.source().rank() + ", tag " + status.tag()
 					+ ", has been received: a matched probe finds the next one");
 		int rank = status.source().rank();
-		IBVRequest request = IBVRequest.receive(device, endpoint, rank, status.tag(), context, ref, null);
+		IBVRequest request = IBVRequest.receive(device, endpoint, operation, rank, status.tag(), context, ref, null);
 		request.handle = Native.imrecv(endpoint, message, ref.memory, ref.nativeKind, ref.offset, ref.length, ref.word);
 		return device.begun(request, rank, status.tag(), context);
 	}

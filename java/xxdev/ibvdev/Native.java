@@ -129,6 +129,30 @@ final class Native {
 	 */
 	static native int waitAny(long endpoint, long[] requests);
 
+	/** 1: the request is complete; 0: {@link #watched} will return it, once, unless {@link #unwatch} comes before; or an error. */
+	static native int watch(long endpoint, long request);
+
+	static native void unwatch(long endpoint, long request);
+
+	/** A thread begins (1) or ends (-1) to watch for messages that no receive has matched. */
+	static native void watchMessages(long endpoint, int by);
+
+	/**
+	 * Blocks until something that is watched has happened; one thread at a time. Fills in the handles of requests that are complete, or 0: a message has come, or
+	 * a peer has ended.
+	 *
+	 * @param requests at least two
+	 * @return how many; 0: nothing is watched; or an error
+	 */
+	static native int watched(long endpoint, long[] requests);
+
+	/**
+	 * A probe of a thread that watches for messages: as iprobe, or (take) {@link #improbe}, but an error when none can come any more.
+	 *
+	 * @return 1 or the message handle, 0 if there is none, or an error
+	 */
+	static native long look(long endpoint, boolean take, int source, int tag, int context, long result);
+
 	/** Gives a handle up; the operation goes on. What a receive brings is dropped. Not for MEMORY. */
 	static native int free(long endpoint, long request);
 

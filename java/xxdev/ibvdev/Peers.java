@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package xxdev.ibvdev;
 
+import xdev.ibvdev.Settings;
 import xxdev.Device;
 import xxdev.ErrorCode;
 import xxdev.PID;
@@ -72,5 +73,23 @@ final class Peers {
 			return closed(operation);
 		String problem = id == null ? "is null" : id == Device.ANY_SRC ? "is ANY_SRC" : id + " is not of this job";
 		return Errors.argument(operation + ": the " + role + " " + problem + ": use one of the " + ids.length + " that init returned");
+	}
+
+	/** The rank that the arguments of init name; -1: the launcher knows. */
+	static int rankArgument(String[] args) {
+		if (Settings.launcherKnows(args))
+			return -1;
+		if (args == null || args.length < 2 || args[0] == null || args[1] == null)
+			throw Errors.argument("init needs three arguments: rank, conf file, device name, or the one word auto; got "
+					+ (args == null ? "none" : java.util.Arrays.toString(args)));
+		if (args[1].isEmpty() || args[1].indexOf('\0') >= 0)
+			throw Errors.argument(
+					"init: the second argument, a conf file's path, is " + (args[1].isEmpty() ? "empty" : "not text: it contains a NUL character"));
+		try {
+			return Integer.parseInt(args[0].trim());
+		} catch (NumberFormatException e) {
+			throw new XXDevException(ErrorCode.BAD_ARGUMENT, -1,
+					"init: the first argument must be the rank, a number from 0 to size - 1, or auto; it is \"" + args[0] + "\"", e);
+		}
 	}
 }

@@ -4,10 +4,11 @@ package xxdev.ibvdev;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import xdev.ibvdev.ResultBlock;
+import xdev.ibvdev.VirtualThreads;
 
-/** The native memory of one thread: its result block, a bounce buffer for its calls, and some for its receives under way. */
+/** The native memory of one platform thread: its result block, a bounce buffer for its calls, and some for its receives under way. */
 final class ThreadBuffers {
-	private static final ThreadLocal<ThreadBuffers> OWN = ThreadLocal.withInitial(ThreadBuffers::new);
+	private static final ThreadLocal<ThreadBuffers> OWN = ThreadLocal.withInitial(ThreadBuffers::make);
 	/** The most bounce buffers that a thread makes for receives, and the most that it keeps. */
 	private static final int MOST = 256;
 
@@ -22,7 +23,11 @@ final class ThreadBuffers {
 
 	private ThreadBuffers() {}
 
-	/** The calling thread's. */
+	private static ThreadBuffers make() {
+		return VirtualThreads.current() ? null : new ThreadBuffers();
+	}
+
+	/** The calling thread's; null if it is a virtual thread: there are too many of those. */
 	static ThreadBuffers own() {
 		return OWN.get();
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package xxdev.ibvdev;
 
+import xdev.ibvdev.VirtualThreads;
 import xxdev.Request;
 import xxdev.Status;
 import xxdev.XXDevException;
@@ -67,6 +68,8 @@ final class WaitAny {
 
 	/** Blocks until one of the claimed requests is complete; ends all claims. The index of that request. */
 	private int waitForClaimed() {
+		if (VirtualThreads.current())
+			return parkForClaimed();
 		int index = Native.waitAny(endpoint, handles);
 		XXDevException error = index < 0 ? Errors.of(index, "iwaitany") : null;
 		releaseBut(index);
@@ -76,8 +79,26 @@ final class WaitAny {
 		return index;
 	}
 
+	/** Of a virtual thread: the same, but -1 is possible. */
+	private int parkForClaimed() {
+		IBVRequest[] claimed = requests.clone();
+		for (int i = 0; i < claimed.length; i++)
+			if (handles[i] == 0)
+				claimed[i] = null;
+		device.watcher().await(claimed, Watcher.NO_LIMIT);
+		return concludeOne();
+	}
+
 	/** Tests the claimed requests and ends all claims; if none is complete, sleeps for a moment. The index of one that is complete, or -1. */
 	private int testClaimed(IBVRequest unclaimed) {
+		int found = concludeOne();
+		if (found < 0)
+			unclaimed.awaitOther(1);
+		return found;
+	}
+
+	/** Tests the claimed requests and ends all claims. The index of one that is complete, or -1. */
+	private int concludeOne() {
 		int found = -1;
 		try {
 			for (int i = 0; i < requests.length && found < 0; i++) {
@@ -90,8 +111,6 @@ final class WaitAny {
 		} finally {
 			releaseBut(-1);
 		}
-		if (found < 0)
-			unclaimed.awaitOther(1);
 		return found;
 	}
 

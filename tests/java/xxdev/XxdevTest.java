@@ -90,6 +90,32 @@ final class XxdevTest {
 		finishes(job(mode, 2, Waits.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000"));
 	}
 
+	@Test
+	void allocations() {
+		finishes(job(Mode.PLAIN, 2, Allocations.class));
+	}
+
+	/** On a JDK without virtual threads others park in their place. */
+	@EveryMode
+	void virtualThreads(Mode mode) {
+		boolean none = mode != Mode.NEWER_JDK && Runtime.version().feature() < 21;
+		finishes(job(mode, 2, Parked.class)
+						 .option("-Dxxdev.park_all_threads=" + none)
+						 .option("-Djdk.virtualThreadScheduler.parallelism=2")
+						 .option("-Djdk.virtualThreadScheduler.maxPoolSize=2"));
+	}
+
+	/** Everything else works in threads that park, too. */
+	@Test
+	void parkedThreads() {
+		String parks = "-Dxxdev.park_all_threads=true";
+		finishes(job(Mode.CHECK_JNI, 2, Messages.class).option(parks).option("-Dibvdev.psl=200").option("-Dxxdevtest.largest=1048576"));
+		finishes(job(Mode.CHECK_JNI, 2, Requests.class).option(parks));
+		finishes(job(Mode.CHECK_JNI, 2, Waits.class).option(parks));
+		finishes(job(Mode.CHECK_JNI, 2, SeveralMessages.class).option(parks));
+		finishes(job(Mode.CHECK_JNI, 2, Codes.class, "leave").option(parks));
+	}
+
 	@EveryMode
 	void severalMessages(Mode mode) {
 		finishes(job(mode, 2, SeveralMessages.class));
