@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 #undef xdev_ibvdev_Native_ABI
-#define xdev_ibvdev_Native_ABI 5L
+#define xdev_ibvdev_Native_ABI 6L
 #undef xdev_ibvdev_Native_RESULT_SOURCE
 #define xdev_ibvdev_Native_RESULT_SOURCE 0L
 #undef xdev_ibvdev_Native_RESULT_TAG
@@ -60,6 +60,14 @@ JNIEXPORT jint JNICALL Java_xdev_ibvdev_Native_close
  */
 JNIEXPORT void JNICALL Java_xdev_ibvdev_Native_abort
   (JNIEnv *, jclass, jlong);
+
+/*
+ * Class:     xdev_ibvdev_Native
+ * Method:    abortAll
+ * Signature: ()V
+ */
+JNIEXPORT void JNICALL Java_xdev_ibvdev_Native_abortAll
+  (JNIEnv *, jclass);
 
 /*
  * Class:     xdev_ibvdev_Native

@@ -86,4 +86,8 @@ int ibvx_pin_any(struct ibvx *ep, int count, const ibvx_req reqs[]);
  * wait before it), and nothing has happened. */
 int ibvx_send_at_once(struct ibvx *ep, const struct ibvx_sbuf *buf, int dest, int tag, int context);
 
+/* The first half of ibvx_abort(): calls of other threads that are under way, and all later ones but ibvx_abort(), return
+ * -ESHUTDOWN; memory of operations is the layer's again.  Peers see this rank as dead once it is freed. */
+void ibvx_cut_off(struct ibvx *ep);
+
 #endif

@@ -255,13 +255,8 @@ static bool close_is_deserted(struct ibvx *ep)
 	return deserted;
 }
 
-void ibvx_abort(struct ibvx *ep)
+void ibvx_cut_off(struct ibvx *ep)
 {
-	struct timespec ms = {0, CLOCK_NS_PER_MS};
-	int deserted = 0; /* so many times in a row */
-
-	if (!ep)
-		return;
 	core_lock(ep);
 	ep->closing = true;
 	core_unlock(ep);
@@ -270,6 +265,16 @@ void ibvx_abort(struct ibvx *ep)
 	ep->aborted = true;
 	waiter_signal_all(ep);
 	core_unlock(ep);
+}
+
+void ibvx_abort(struct ibvx *ep)
+{
+	struct timespec ms = {0, CLOCK_NS_PER_MS};
+	int deserted = 0; /* so many times in a row */
+
+	if (!ep)
+		return;
+	ibvx_cut_off(ep);
 	for (int i = 0; i < CLOSE_ABORT_LOOKS && deserted < CLOSE_DESERTED; i++) {
 		deserted = close_is_deserted(ep) ? deserted + 1 : 0;
 		if (deserted == 0)

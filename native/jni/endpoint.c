@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/fence.h"
 #include "base/thread.h"
+#include "ibvx_pin.h"
 #include "jni/visit.h"
 
 #define SLOT_BITS 8
@@ -204,6 +205,8 @@ bool endpoint_abort(int64_t handle)
 
 	if (!claim(handle, CLOSING))
 		return false;
+	if (count_visits(handle) > 0)
+		ibvx_cut_off(slot->ep);
 	unused = wait_for_users(handle) == 0;
 	if (unused)
 		ibvx_abort(slot->ep);

@@ -35,7 +35,7 @@ void endpoint_put(int64_t handle);
  * nothing about the requests of the endpoint. */
 int endpoint_close(int64_t handle);
 
-/* ibvx_abort() and the end of the handle; an endpoint that threads do not leave
+/* ibvx_abort() and the end of the handle.  Threads inside are made to leave; an endpoint that they do not leave
  * within a second is given up, not freed: false. Stale handles are ignored. */
 bool endpoint_abort(int64_t handle);
 void endpoint_abort_all(void);

@@ -82,6 +82,12 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved)
 	return JNI_VERSION_1_8;
 }
 
+JNIEXPORT void JNICALL Java_xdev_ibvdev_Native_abortAll(JNIEnv *env, jclass class)
+{
+	(void)env, (void)class;
+	endpoint_abort_all();
+}
+
 JNIEXPORT void JNICALL JNI_OnUnload(JavaVM *vm, void *reserved)
 {
 	(void)vm, (void)reserved;

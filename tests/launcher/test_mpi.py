@@ -121,6 +121,18 @@ class Jobs(LauncherTest):
     def test_ibvdev_init_again(self):
         self.ring(2, "-mpi", "mpjexpress", words=("rounds", 3), rounds=3)
 
+    def test_ranks_as_threads(self):
+        for np in (1, 4):
+            self.ring(np, "--threads")
+        self.ring(3, "--threads", "-Xcheck:jni", words=("rounds", 3), rounds=3)
+
+    def test_ranks_as_threads_with_an_exception(self):
+        status, _, err = self.run_job("-np", 3, "--threads", "-cp", CLASSES, "Ring", "throw")
+        self.assertEqual(status, 1, err)
+        self.assertIn("rank 2 ended by an exception", err)
+        self.assertIn("thrown by rank 2", err)
+        self.assert_nothing_left()
+
     def test_smpdev(self):
         self.ring(3, "-dev", "smpdev")
 

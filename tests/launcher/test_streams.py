@@ -122,7 +122,12 @@ class CommandLine(LauncherTest):
                 (["-mpjhome", "nowhere", "X"], "-mpjhome nowhere: no such folder"),
                 (["--java", "no/java", "X"], "no java command found by -java no/java"),
                 (["-Xmx1g", "--exec", "true"], "-Xmx1g: --exec runs a program without a JVM"),
-                (["-debug", "65535", "-np", "2", "X"], "ports end at 65535")):
+                (["-debug", "65535", "-np", "2", "X"], "ports end at 65535"),
+                (["--threads", "-dev", "niodev", "X"], "leave --threads or -dev niodev out"),
+                (["--threads", "--exec", "true"], "leave --threads or --exec out"),
+                (["--threads", "-l", "X"], "leave --threads or -l out"),
+                (["--threads", "--hosts", "a", "X"], "leave --threads or --hosts out"),
+                (["--threads", "-mpi", "mpjexpress", "X"], "leave --threads or -mpi mpjexpress out")):
             with self.subTest(words):
                 status, out, err = self.run_job(*words)
                 self.assertEqual((status, out), (2, ""), err)

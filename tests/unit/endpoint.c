@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "ibvx_pin.h"
 #include "jni/endpoint.h"
 
 #define VISITORS 3
@@ -17,6 +18,7 @@ struct ibvx {
 	_Atomic int alive;
 	int plain; /* for TSan: written by the closer, read by visitors */
 	int refuse;
+	atomic_bool *wakes; /* set when the endpoint is cut off */
 };
 
 static struct ibvx *endpoint_new(void)
@@ -42,6 +44,12 @@ int ibvx_close(struct ibvx *ep)
 void ibvx_abort(struct ibvx *ep)
 {
 	ibvx_close(ep);
+}
+
+void ibvx_cut_off(struct ibvx *ep)
+{
+	if (ep->wakes)
+		atomic_store(ep->wakes, true);
 }
 
 struct town {
@@ -133,6 +141,21 @@ static void *stay(void *arg)
 		sched_yield();
 	endpoint_put(g->handle);
 	return NULL;
+}
+
+static void test_abort_wakes(void **state)
+{
+	struct ibvx *ep = endpoint_new();
+	struct guest g = {.handle = endpoint_add(ep)};
+	pthread_t thread;
+
+	(void)state;
+	ep->wakes = &g.leave;
+	assert_int_equal(pthread_create(&thread, NULL, stay, &g), 0);
+	while (!atomic_load(&g.inside))
+		sched_yield();
+	assert_true(endpoint_abort(g.handle));
+	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 static void test_busy(void **state)
@@ -229,8 +252,9 @@ static void test_forged(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forged), cmocka_unit_test(test_refused_close),    cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_crowd),  cmocka_unit_test(test_close_and_visits), cmocka_unit_test(test_abort_and_visits),
+		cmocka_unit_test(test_forged),      cmocka_unit_test(test_refused_close),    cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_crowd),       cmocka_unit_test(test_close_and_visits), cmocka_unit_test(test_abort_and_visits),
+		cmocka_unit_test(test_abort_wakes),
 	};
 
 	return cmocka_run_group_tests_name("endpoint", tests, NULL, NULL);

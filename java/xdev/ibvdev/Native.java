@@ -17,7 +17,7 @@ final class Native {
 	/** The jar's version; the library compares it with its own in JNI_OnLoad. */
 	static final String VERSION = "0.1.0";
 	/** The number of the interface between the jar and the library; raised when a native method changes. */
-	static final int ABI = 5;
+	static final int ABI = 6;
 
 	/** Offsets in the result block. */
 	static final int RESULT_SOURCE = 0;
@@ -55,6 +55,9 @@ final class Native {
 	static native int close(long endpoint);
 
 	static native void abort(long endpoint);
+
+	/** Of all endpoints of this copy of the library. */
+	static native void abortAll();
 
 	static native int size(long endpoint);
 

@@ -4,6 +4,8 @@ package xdev.ibvdev;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.URL;
+import java.net.URLConnection;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,6 +42,12 @@ public final class NativeLibrary {
 		return origin;
 	}
 
+	/** Ends this class loader's part in all jobs, as the end of a process does: what is still open there is lost to the others. */
+	public static synchronized void leave() {
+		if (loaded)
+			Native.abortAll();
+	}
+
 	private static String find() {
 		List<String> failures = new ArrayList<>();
 		String property = System.getProperty("ibvdev.library");
@@ -67,12 +75,39 @@ public final class NativeLibrary {
 	private static boolean tried(String file, List<String> failures) {
 		try {
 			checkFile(new File(file));
-			System.load(file);
+			loadOrCopy(file);
 			return true;
 		} catch (IOException | UnsatisfiedLinkError | SecurityException e) {
 			String text = String.valueOf(e.getMessage());
 			failures.add(text.contains(file) ? text : file + ": " + text);
 			return false;
+		}
+	}
+
+	/** A JVM loads a file for one class loader; each further one gets a copy. */
+	private static void loadOrCopy(String file) throws IOException {
+		try {
+			System.load(file);
+		} catch (UnsatisfiedLinkError e) {
+			if (!String.valueOf(e.getMessage()).contains("already loaded in another classloader"))
+				throw e;
+			try (InputStream in = Files.newInputStream(Path.of(file))) {
+				loadCopy(in);
+			}
+		}
+	}
+
+	/** A file that is loaded can be deleted: the mapping stays. */
+	private static void loadCopy(InputStream in) throws IOException {
+		Path dir = privateFolder();
+		Path file = dir.resolve(System.mapLibraryName("ibvdev"));
+		try {
+			Files.copy(in, file);
+			checkFile(file.toFile());
+			System.load(file.toString());
+		} finally {
+			Files.deleteIfExists(file);
+			Files.deleteIfExists(dir);
 		}
 	}
 
@@ -118,31 +153,30 @@ public final class NativeLibrary {
 		return failure.contains("failed to map segment") ? " (is " + temporary() + " mounted noexec? -Dibvdev.tmpdir= names another directory)" : "";
 	}
 
-	/** A file that is loaded can be deleted: the mapping stays. */
 	private static boolean triedJar(List<String> failures) {
 		String name = resource();
-		try (InputStream in = NativeLibrary.class.getClassLoader().getResourceAsStream(name)) {
-			if (in == null) {
-				failures.add(name
-						+ ": the jar has no library for this system, and no other one on the class path (as Maven's artifact ibvdev with the classifier of the system)");
-				return false;
-			}
-			Path dir = privateFolder();
-			Path file = dir.resolve(System.mapLibraryName("ibvdev"));
-			try {
-				Files.copy(in, file);
-				boolean loads = tried(file.toString(), failures);
-				if (!loads)
-					failures.set(
-							failures.size() - 1, "the jar's own copy, as " + failures.get(failures.size() - 1) + remedy(failures.get(failures.size() - 1)));
-				return loads;
-			} finally {
-				Files.deleteIfExists(file);
-				Files.deleteIfExists(dir);
-			}
+		URL url = NativeLibrary.class.getClassLoader().getResource(name);
+		if (url == null) {
+			failures.add(name
+					+ ": the jar has no library for this system, and no other one on the class path (as Maven's artifact ibvdev with the classifier of the system)");
+			return false;
+		}
+		try (InputStream in = unshared(url)) {
+			loadCopy(in);
+			return true;
+		} catch (UnsatisfiedLinkError | SecurityException e) {
+			failures.add("the jar's own copy: " + e.getMessage() + remedy(String.valueOf(e.getMessage())));
+			return false;
 		} catch (IOException e) {
 			failures.add(name + " from the jar, unpacked in " + temporary() + " (-Dibvdev.tmpdir= names another directory): " + e);
 			return false;
 		}
+	}
+
+	/** A cached open jar is shared by all class loaders, and the first that is closed closes it for the others. */
+	private static InputStream unshared(URL url) throws IOException {
+		URLConnection connection = url.openConnection();
+		connection.setUseCaches(false);
+		return connection.getInputStream();
 	}
 }

@@ -65,7 +65,7 @@ def find_nodes(opts, environ):
         chosen = hosts.parse_list(opts.hosts)
     elif opts.hostfile is not None:
         chosen = hosts.read_file(opts.hostfile)
-    elif opts.device in CLUSTER_DEVICES:
+    elif opts.device in CLUSTER_DEVICES and not opts.threads:
         chosen, system = hosts.allocation(environ) or (None, None)
     if opts.device not in CLUSTER_DEVICES and chosen:
         raise UserError("-dev %s: runs on one machine here; on several use -dev ibvdev" % opts.device)
@@ -130,7 +130,7 @@ def starts_own_job(opts, task):
 def run_as_task(opts, installation, task):
     """Becomes the command of this rank."""
     for given, name in ((opts.tags, "-l"), (opts.output, "--output"), (opts.bind != "none", "--bind"), (opts.ppn, "--ppn"),
-                        (opts.timeout_s is not None, "--timeout"), (opts.agent, "--agent")):
+                        (opts.timeout_s is not None, "--timeout"), (opts.agent, "--agent"), (opts.threads, "--threads")):
         if given:
             raise UserError("%s: ibvrun is a task of %s here, which decides this; use its own option" % (name, task.engine))
     if opts.device not in CLUSTER_DEVICES:

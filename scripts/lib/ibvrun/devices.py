@@ -120,7 +120,7 @@ class JavaSide:
 
     def class_path(self, ours, last=()):
         users = self.user_class_path()
-        if self.places.stage:
+        if self.places.stage or self.opts.threads:  # else java expands them
             users = list(expanded(users))
         entries = [e for e in ours if e] + users + [e for e in last if e]
         return os.pathsep.join(self.places.path(e) if self.places.stage else e for e in entries)
@@ -162,6 +162,15 @@ class JavaSide:
                     for r in self.places.ranks]
         return Plan(commands, notes=list(notes), **plan)
 
+    def as_threads(self, shared, class_path, options, conf_word, environ, device=None, **plan):
+        """One JVM, a thread a rank; shared: class path of what the ranks do not have a copy of each."""
+        size = self.places.size
+        words = ["xdev.ibvdev.ThreadRanks", shared, class_path, str(size), conf_word, device or self.opts.device,
+                 self.main_class]
+        command = self.command(0, self.installation.require_jar(), options, words, environ,
+                               name="the JVM of all %d ranks" % size)
+        return Plan([command], **plan)
+
     def classic_jars(self, jar):
         return [jar, self.mpj.jar("mpj.jar"), self.mpj.log4j()]
 
@@ -182,6 +191,9 @@ def _plan_ours(side, job, places):
     installation = side.installation
     jars = [installation.require_mpi_jar(), installation.require_jar()]
     class_path = side.class_path(jars, [installation.xxdev_jar()] + side.mpj.found_jars())
+    if side.opts.threads:
+        return side.as_threads("", class_path, side.native_options(), job.conf_word(), _job_environ(side.opts, job),
+                               **_rendezvous(side.opts, job, places))
     return side.per_rank(class_path, side.archive_options(jars) + side.native_options(), job.conf_word(), _job_environ(side.opts, job),
                          **_rendezvous(side.opts, job, places))
 
@@ -190,6 +202,9 @@ def _plan_xxdev(side, job, places):
     """The same device behind the interface of FastMPJ, whose own classes, if the user names them, come first."""
     opts = side.opts
     class_path = side.class_path([side.installation.require_jar()], [side.installation.xxdev_jar()])
+    if opts.threads:
+        return side.as_threads("", class_path, side.native_options(), job.conf_word(), _job_environ(opts, job),
+                               device="ibvdev", **_rendezvous(opts, job, places))
     return side.per_rank(class_path, side.native_options(), job.conf_word(),
                          _job_environ(opts, job), device="ibvdev", **_rendezvous(opts, job, places))
 
@@ -213,20 +228,15 @@ def _plan_mxdev(side, job, places):
 
 
 def _plan_smpdev(side, _job, places):
-    """One JVM, a thread a rank.
-
-    What the ranks share and what each has a copy of (mpi.jar and mpjdev.jar, whose statics are a rank's own) is
+    """What the ranks share and what each has a copy of (mpi.jar and mpjdev.jar, whose statics are a rank's own) is
     divided as MPJ Express's starter does it; mpj.jar lacks smpdev.
     """
     opts = side.opts
     shared = [side.mpj.jar(n) for n in ("smpdev.jar", "xdev.jar", "mpjbuf.jar", "mpiExp.jar")] + [side.mpj.log4j()]
     own = [side.mpj.jar(n) for n in ("mpi.jar", "mpjdev.jar")]
     program = [os.path.abspath(e or ".") for e in expanded(side.user_class_path())]
-    words = ["xdev.ibvdev.ThreadRanks", os.pathsep.join(shared), os.pathsep.join(program + own), str(places.size),
-             side.main_class]
-    command = side.command(0, side.installation.require_jar(), [], words,
-                           {"MPJ_HOME": side.mpj.require_home()}, name="the JVM of all %d ranks" % places.size)
-    return Plan([command])
+    return side.as_threads(os.pathsep.join(shared), os.pathsep.join(program + own), [], str(places.size),
+                           {"MPJ_HOME": side.mpj.require_home()})
 
 
 def expanded(entries):

@@ -76,6 +76,7 @@ class Options:
     report_bindings: bool = False
     stage: bool = False
     no_class_archive: bool = False
+    threads: bool = False
     verbose: bool = False
     help: bool = False
     version: bool = False
@@ -183,6 +184,7 @@ FLAGS = {
     "-l": "tags", "-prefix": "tags", "--prefix": "tags", "--report-bindings": "report_bindings",
     "--stage": "stage", "--no-class-archive": "no_class_archive",
     "-n": "dry_run", "--dry-run": "dry_run", "--dump": "dump",
+    "--threads": "threads",
     "-v": "verbose", "--verbose": "verbose",
     "-h": "help", "-help": "help", "--help": "help", "-?": "help", "--version": "version",
 }
@@ -250,10 +252,25 @@ def check(opts):
         raise UserError("-mpi ours: its programs are Java and run on -dev ibvdev; leave -mpi or %s out"
                         % ("--exec" if opts.executable else "-dev " + opts.device))
     opts.mpi = opts.mpi or ("ours" if has_ours else "mpjexpress")
+    check_threads(opts)
     if opts.jar is not None and not os.path.isfile(opts.jar):
         raise UserError("-jar %s: no such file" % opts.jar)
     if opts.hosts is not None and opts.hostfile is not None:
         raise UserError("--hosts and --hostfile: name the hosts by one of them")
+
+
+def check_threads(opts):
+    """--threads makes one process of the ranks: what is done for each process apart has no meaning."""
+    if not opts.threads:
+        return
+    if opts.executable or opts.device not in ("ibvdev", "xxdev"):
+        raise UserError("--threads: its ranks are Java programs on ibvdev or xxdev; leave --threads or %s out"
+                        % ("--exec" if opts.executable else "-dev " + opts.device))
+    for given, name in ((opts.tags, "-l"), (opts.output, "--output"), (opts.bind != "none", "--bind"),
+                        (opts.hosts or opts.hostfile, "--hosts"), (opts.stage, "--stage"),
+                        (opts.mpi == "mpjexpress", "-mpi mpjexpress")):
+        if given:
+            raise UserError("--threads: all ranks are one process on this machine; leave --threads or %s out" % name)
 
 
 HELP = """\
@@ -270,6 +287,8 @@ What to run
                     uses the interface of FastMPJ's devices, without MPJ Express
   -mpi WHICH        the package mpi on ibvdev: ours (default): ibvdev-mpi.jar in place of mpj.jar, which is
                     not needed; or mpjexpress, which is what runs on the other devices
+  --threads         all ranks are threads of one JVM, each with its own copy of all classes but the JDK's:
+                    for tests and first steps
   -cp PATH          class path of the program (also -classpath; default: $CLASSPATH, else .);
                     relative entries mean the folder in which ibvrun was called
   -jar FILE         run the main class of this jar; -class NAME is the same as NAME

@@ -140,7 +140,7 @@ class CoverageTest {
 				break;
 			default: // Integer and Float, references, NameAndType, Dynamic, InvokeDynamic
 				pairs[i] = new int[] {in.readUnsignedShort(), in.readUnsignedShort()};
-				if (tag == 10) { // Methodref
+				if (tag == 10 || tag == 11) { // Methodref, InterfaceMethodref
 					methods.add(i);
 				}
 				break;
