@@ -203,6 +203,6 @@ public final class ByRank {
 	 * @return the message, which must be received; null if none is there
 	 */
 	public MatchedMessage match(boolean block, int rank, int tag, int context) {
-		return MatchedMessage.match(device, block, rank, tag, context);
+		return block ? MatchedMessage.await(device, rank, tag, context) : MatchedMessage.look(device, rank, tag, context);
 	}
 }

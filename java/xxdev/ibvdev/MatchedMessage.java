@@ -24,28 +24,33 @@ public final class MatchedMessage {
 		this.context = context;
 	}
 
-	/** Takes a message of a rank of the job, or ANY, out of the queue. Null: block is false, and none is there. */
-	static MatchedMessage match(IBVDevice device, boolean block, int rank, int tag, int context) {
+	/** Takes a message of a rank of the job, or ANY, out of the queue; waits for it. */
+	static MatchedMessage await(IBVDevice device, int rank, int tag, int context) {
+		long ep = device.endpointHandle();
+		if (VirtualThreads.current())
+			return device.watcher().awaitMessage(
+					result -> found(device, "mprobe", ep, Native.look(ep, true, rank, tag, context, result.address), result, rank, tag, context));
+		ResultBlock result = ResultBlock.own();
+		return found(device, "mprobe", ep, Native.mprobe(ep, rank, tag, context, result.address), result, rank, tag, context);
+	}
+
+	/** Null: none is there. */
+	static MatchedMessage look(IBVDevice device, int rank, int tag, int context) {
 		long ep = device.endpointHandle();
 		ResultBlock result = ResultBlock.take();
 		try {
-			long message = find(device, ep, block, rank, tag, context, result.address);
-			if (Native.failed(message))
-				throw Errors.receiving(message, block ? "mprobe" : "improbe", rank, tag, context);
-			if (message == 0)
-				return null;
-			return new MatchedMessage(device, ep, message, device.status(result.source(), result.tag(), result.user(), result.bytes()), context);
+			return found(device, "improbe", ep, Native.improbe(ep, rank, tag, context, result.address), result, rank, tag, context);
 		} finally {
 			result.giveBack();
 		}
 	}
 
-	private static long find(IBVDevice device, long ep, boolean block, int rank, int tag, int context, long result) {
-		if (!block)
-			return Native.improbe(ep, rank, tag, context, result);
-		if (VirtualThreads.current())
-			return device.watcher().awaitMessage(() -> Native.look(ep, true, rank, tag, context, result));
-		return Native.mprobe(ep, rank, tag, context, result);
+	private static MatchedMessage found(IBVDevice device, String operation, long ep, long message, ResultBlock result, int rank, int tag, int context) {
+		if (Native.failed(message))
+			throw Errors.receiving(message, operation, rank, tag, context);
+		if (message == 0)
+			return null;
+		return new MatchedMessage(device, ep, message, device.status(result.source(), result.tag(), result.user(), result.bytes()), context);
 	}
 
 	/**

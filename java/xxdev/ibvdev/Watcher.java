@@ -4,8 +4,9 @@ package xxdev.ibvdev;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.LongSupplier;
+import java.util.function.Function;
 import xdev.ibvdev.PendingRequests;
+import xdev.ibvdev.ResultBlock;
 
 /**
  * Lets virtual threads park until their requests are complete. One platform thread, the watcher, waits in the native library for all of them
@@ -100,25 +101,35 @@ final class Watcher implements Runnable {
 		return false;
 	}
 
+	/** Asks the library, which fills the block. Null: no message. */
+	private static <T> T look(Function<ResultBlock, T> look) {
+		ResultBlock result = ResultBlock.take();
+		try {
+			return look.apply(result);
+		} finally {
+			result.giveBack();
+		}
+	}
+
 	/**
-	 * Parks until there is a message.
+	 * Parks until there is a message; without a block meanwhile, since those are native memory.
 	 *
-	 * @param look asks the library; not 0: done
+	 * @param look asks the library; not null: done
 	 * @return what look returned
 	 */
-	long awaitMessage(LongSupplier look) {
-		long found = 0;
-		for (int i = 0; i < LOOKS && found == 0; i++)
-			found = look.getAsLong();
-		if (found != 0)
+	<T> T awaitMessage(Function<ResultBlock, T> look) {
+		T found = null;
+		for (int i = 0; i < LOOKS && found == null; i++)
+			found = look(look);
+		if (found != null)
 			return found;
 		Native.watchMessages(endpoint, 1);
 		try {
 			for (;;) {
 				Wait wait = new Wait();
 				probes.add(wait);
-				found = look.getAsLong(); /* what comes from now on ends the wait */
-				if (found != 0) {
+				found = look(look); /* what comes from now on ends the wait */
+				if (found != null) {
 					probes.remove(wait);
 					return found;
 				}

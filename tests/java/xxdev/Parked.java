@@ -113,6 +113,28 @@ final class Parked extends Program {
 		check(more < 100, more + " direct buffers more than before " + n + " virtual threads");
 	}
 
+	@Case
+	void aProbeEach() throws Exception {
+		int n = many(500);
+		long before = directBuffers();
+		List<Thread> threads = new ArrayList<>();
+		for (int i = 0; i < n; i++) {
+			int tag = i;
+			threads.add(start(() -> {
+				checkStatus(dev.probe(ids[1 - me], tag, CONTEXT), 1 - me, tag, Type.INT, 1);
+				int[] in = new int[1];
+				dev.recv(in, ids[1 - me], tag, CONTEXT);
+				check(in[0] == tag, "what came with tag " + tag);
+			}));
+		}
+		meet();
+		for (int tag : shuffled(n, me))
+			dev.send(new int[] {tag}, ids[1 - me], tag, CONTEXT);
+		finish(threads);
+		long more = directBuffers() - before;
+		check(more < n / 2, more + " direct buffers more than before " + n + " virtual threads probed");
+	}
+
 	/** Sizes for all protocols, both directions at once, blocking and not. */
 	@Case
 	void exchange() throws Exception {
