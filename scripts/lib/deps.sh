@@ -61,6 +61,8 @@ deps_missing() {
 		deps_has_command mvn || echo maven
 		[ -e /usr/share/maven-repo/org/apache/maven/plugins/maven-compiler-plugin ] || echo libmaven-compiler-plugin-java
 		[ -e /usr/share/maven-repo/org/apache/maven/plugins/maven-resources-plugin ] || echo libmaven-resources-plugin-java
+		deps_has_command mkdocs || echo mkdocs
+		deps_has_command mandoc || echo mandoc
 		deps_has_command clang-tidy || echo clang-tidy
 		deps_has_command clang-format || echo clang-format
 		deps_has_command autopep8 || echo python3-autopep8
