@@ -2,6 +2,7 @@
 #include "adapter.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -11,9 +12,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "proto/rng.h"
 
 #define QUEUE_MAX 4096
-#define IDS_MAX 4096
+#define IDS_MAX 8192
+#define QPS_MAX 32768
+#define TROUBLES_MAX 16384
 #define SRQ_MAX 32768
 #define RMA_MAX 64
 #define HELD_MAX 256
@@ -78,19 +82,25 @@ struct fake_event {
 struct fake_channel {
 	struct rdma_event_channel c;
 	struct fake_event *head, **tail;
+	int number;
 };
 struct fake_id {
 	struct rdma_cm_id id;
 	struct fake_channel *channel;
 	struct fake_qp *qp;
-	struct fake_id *other; /* the end at the other side */
+	struct fake_id *other;    /* the end at the other side */
+	void *far;                /* or what the test knows it by (adapter_far) */
+	struct fake_id *listener; /* an incoming one whose request lies unread in this one's backlog */
+	int backlog, waiting;     /* requests that a listener may leave unread, and those that it has */
 	uint16_t port, target;
 	bool listening, connected, hollow;
 };
 
 struct adapter_faults adapter_faults;
 int (*adapter_hollow)(uint16_t port, void *data);
-unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
+const struct adapter_far *adapter_far;
+struct adapter_weather adapter_weather;
+unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests, adapter_troubles;
 struct adapter_path adapter_path;
 uint64_t adapter_rma_bytes;
 
@@ -100,13 +110,20 @@ static int rails_seen;
 static struct ibv_device device = {.name = "fake0", .dev_name = "uverbs9"};
 static struct ibv_context context = {.device = &device, .async_fd = -1};
 static struct fake_id *ids[IDS_MAX];
-static struct fake_qp *qps[IDS_MAX];
+static struct fake_qp *qps[QPS_MAX];
 static struct fake_mr *mrs;
 static int qp_count, live;
 bool adapter_locked;
 static uint16_t next_port;
 static struct ibv_async_event async_event;
 static bool async_pending;
+static int channel_count;
+static struct rng weather_rng;
+static struct {
+	int channel, count;
+	uint16_t port;
+} troubles[TROUBLES_MAX];
+static struct fake_event *late, **late_tail = &late; /* events on their way: adapter_deliver() */
 
 int adapter_live(void)
 {
@@ -133,7 +150,10 @@ void adapter_reset(void)
 {
 	adapter_faults = (struct adapter_faults){.max_inline = 220};
 	adapter_hollow = NULL;
-	adapter_inlined = adapter_reads = adapter_writes = adapter_requests = 0;
+	adapter_far = NULL;
+	adapter_set_weather((struct adapter_weather){.seed = 0});
+	memset(troubles, 0, sizeof(troubles));
+	adapter_inlined = adapter_reads = adapter_writes = adapter_requests = adapter_troubles = 0;
 	adapter_rma_bytes = 0;
 	memset(ids, 0, sizeof(ids));
 	memset(qps, 0, sizeof(qps));
@@ -573,10 +593,13 @@ static bool arrive(struct fake_qp *q, const void *bytes, uint32_t len)
 	return deliver(q, bytes, len) && all;
 }
 
-void adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to)
+bool adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to)
 {
-	if (!deliver((struct fake_qp *)to, bytes, len))
+	bool taken = deliver((struct fake_qp *)to, bytes, len);
+
+	if (!taken)
 		fprintf(stderr, "adapter: no receive for an injected packet\n");
+	return taken;
 }
 
 static void qp_fail(struct fake_qp *q)
@@ -650,6 +673,12 @@ static int fake_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ib
 	if (adapter_faults.post_error)
 		return adapter_faults.post_error;
 	if (q->id && q->id->hollow) {
+		if (wr->send_flags & IBV_SEND_SIGNALED)
+			complete(base->send_cq, &wc);
+		return 0;
+	}
+	if (q->id && q->id->far && !q->error) {
+		adapter_far->packet(q->id->far, (const void *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length);
 		if (wr->send_flags & IBV_SEND_SIGNALED)
 			complete(base->send_cq, &wc);
 		return 0;
@@ -790,7 +819,7 @@ static struct ibv_qp *fake_make_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a
 		errno = EINVAL;
 		return NULL;
 	}
-	q = fails("create_qp") ? NULL : make(sizeof(*q));
+	q = qp_count == QPS_MAX || fails("create_qp") ? NULL : make(sizeof(*q));
 	if (!q)
 		return NULL;
 	q->qp = (struct ibv_qp){
@@ -817,6 +846,15 @@ static int fake_unmake_qp(struct ibv_qp *base)
 
 /* --- connections --- */
 
+static void id_forget(struct fake_id *id)
+{
+	for (int i = 0; i < IDS_MAX; i++) {
+		if (ids[i] == id)
+			ids[i] = NULL;
+	}
+	unmake(id);
+}
+
 static void fake_destroy_qp(struct rdma_cm_id *base)
 {
 	struct fake_id *id = (struct fake_id *)base;
@@ -834,19 +872,49 @@ static struct rdma_event_channel *fake_create_events(void)
 		return NULL;
 	c->c.fd = eventfd(0, EFD_NONBLOCK);
 	c->tail = &c->head;
+	c->number = ++channel_count;
 	return &c->c;
+}
+
+static void channel_add(struct fake_event *e)
+{
+	struct fake_channel *c = ((struct fake_id *)e->e.id)->channel;
+
+	*c->tail = e;
+	c->tail = &e->next;
+	signal_fd(c->c.fd);
+}
+
+/* Takes the events out of the list for which the id, or an id of the channel, is the one. */
+static void events_drop(struct fake_event **head, struct fake_event ***tail, const struct fake_id *id, const struct fake_channel *c)
+{
+	for (struct fake_event **at = head; *at;) {
+		struct fake_event *e = *at;
+		struct fake_id *of = (struct fake_id *)e->e.id;
+
+		if (of != id && of->channel != c) {
+			at = &e->next;
+			continue;
+		}
+		*at = e->next;
+		if (of != id && e->e.event == RDMA_CM_EVENT_CONNECT_REQUEST) { /* which nobody has read */
+			if (of->other)
+				of->other->other = NULL;
+			id_forget(of);
+		}
+		free(e);
+	}
+	*tail = head;
+	while (**tail)
+		*tail = &(**tail)->next;
 }
 
 static void fake_destroy_events(struct rdma_event_channel *base)
 {
 	struct fake_channel *c = (struct fake_channel *)base;
 
-	while (c->head) {
-		struct fake_event *e = c->head;
-
-		c->head = e->next;
-		free(e);
-	}
+	events_drop(&c->head, &c->tail, NULL, c);
+	events_drop(&late, &late_tail, NULL, c);
 	close(c->c.fd);
 	unmake(c);
 }
@@ -863,26 +931,92 @@ static void notify(struct fake_id *to, enum rdma_cm_event_type type, int status,
 		e->e.param.conn.private_data = e->data;
 		e->e.param.conn.private_data_len = (uint8_t)len;
 	}
-	*to->channel->tail = e;
-	to->channel->tail = &e->next;
-	signal_fd(to->channel->c.fd);
+	if (!adapter_weather.late) {
+		channel_add(e);
+		return;
+	}
+	*late_tail = e;
+	late_tail = &e->next;
 }
 
-static int fake_create_id(struct rdma_event_channel *c, struct rdma_cm_id **id, void *arg, enum rdma_port_space ps)
+/* Events whose order counts: those of one id, and the requests of one rank: their private data begin alike. */
+static bool same_order(const struct fake_event *a, const struct fake_event *b)
 {
-	struct fake_id *n = fails("create_id") ? NULL : make(sizeof(*n));
+	return a->e.id == b->e.id ||
+	       (a->e.event == RDMA_CM_EVENT_CONNECT_REQUEST && b->e.event == RDMA_CM_EVENT_CONNECT_REQUEST &&
+		((struct fake_id *)a->e.id)->channel == ((struct fake_id *)b->e.id)->channel && memcmp(a->data, b->data, 8) == 0);
+}
 
-	if (!n)
-		return -1;
+int adapter_deliver(int most)
+{
+	int done = 0, count = 0;
+
+	for (const struct fake_event *e = late; e; e = e->next)
+		count++;
+	for (; done < most && late; done++, count--) {
+		struct fake_event **at = &late, **first = &late, *e;
+
+		for (uint64_t n = rng_below(&weather_rng, (uint64_t)count); n > 0; n--)
+			at = &(*at)->next;
+		while (!same_order(*first, *at))
+			first = &(*first)->next;
+		e = *first;
+		*first = e->next;
+		if (late_tail == &e->next)
+			late_tail = first;
+		e->next = NULL;
+		channel_add(e);
+	}
+	return done;
+}
+
+void adapter_set_weather(struct adapter_weather w)
+{
+	adapter_weather = w;
+	weather_rng = rng_seed(w.seed, 1);
+	if (!w.late)
+		adapter_deliver(INT_MAX);
+}
+
+/* Does this step of connecting from here to this port come to grief? */
+static bool trouble(const struct fake_id *id)
+{
+	uint32_t at = ((uint32_t)id->channel->number * 40503u + id->target) % TROUBLES_MAX;
+
+	if (!rng_percent(&weather_rng, adapter_weather.trouble_percent))
+		return false;
+	while (troubles[at].count > 0 && (troubles[at].channel != id->channel->number || troubles[at].port != id->target))
+		at = (at + 1) % TROUBLES_MAX;
+	if (troubles[at].count == adapter_weather.most)
+		return false;
+	troubles[at].channel = id->channel->number;
+	troubles[at].port = id->target;
+	troubles[at].count++;
+	adapter_troubles++;
+	return true;
+}
+
+static struct fake_id *id_make(struct rdma_event_channel *c, void *arg, enum rdma_port_space ps)
+{
+	struct fake_id *n = make(sizeof(*n));
+
 	n->channel = (struct fake_channel *)c;
 	n->id = (struct rdma_cm_id){.context = arg, .channel = c, .ps = ps, .port_num = 1};
 	for (int i = 0; i < IDS_MAX; i++) {
 		if (ids[i])
 			continue;
 		ids[i] = n;
-		break;
+		return n;
 	}
-	*id = &n->id;
+	fprintf(stderr, "adapter: no room for another id\n");
+	abort();
+}
+
+static int fake_create_id(struct rdma_event_channel *c, struct rdma_cm_id **id, void *arg, enum rdma_port_space ps)
+{
+	if (fails("create_id"))
+		return -1;
+	*id = &id_make(c, arg, ps)->id;
 	return 0;
 }
 
@@ -900,6 +1034,8 @@ static int fake_disconnect(struct rdma_cm_id *base)
 		notify(other, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
 		notify(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
 	}
+	if (id->far)
+		notify(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL, 0);
 	return 0;
 }
 
@@ -922,24 +1058,11 @@ static int fake_destroy_id(struct rdma_cm_id *base)
 			notify(id->other, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
 		id->other->other = NULL;
 	}
-	for (struct fake_event **at = &id->channel->head; *at;) {
-		struct fake_event *e = *at;
-
-		if (e->e.id != base) {
-			at = &e->next;
-			continue;
-		}
-		*at = e->next;
-		free(e);
-	}
-	id->channel->tail = &id->channel->head;
-	while (*id->channel->tail)
-		id->channel->tail = &(*id->channel->tail)->next;
-	for (int i = 0; i < IDS_MAX; i++) {
-		if (ids[i] == id)
-			ids[i] = NULL;
-	}
-	unmake(id);
+	if (id->far)
+		adapter_far->ended(id->far, base);
+	events_drop(&id->channel->head, &id->channel->tail, id, NULL);
+	events_drop(&late, &late_tail, id, NULL);
+	id_forget(id);
 	return 0;
 }
 
@@ -968,10 +1091,10 @@ static int fake_listen(struct rdma_cm_id *base, int backlog)
 {
 	struct fake_id *id = (struct fake_id *)base;
 
-	(void)backlog;
 	if (fails("listen"))
 		return -1;
 	id->listening = true;
+	id->backlog = adapter_faults.backlog ? adapter_faults.backlog : backlog;
 	id->port = htons(++next_port);
 	return 0;
 }
@@ -991,7 +1114,10 @@ static int fake_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, stru
 		return -1;
 	id->target = ((struct sockaddr_in *)(void *)dst)->sin_port;
 	base->verbs = &context;
-	notify(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL, 0);
+	if (trouble(id))
+		notify(id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT, NULL, 0);
+	else
+		notify(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL, 0);
 	return 0;
 }
 
@@ -1000,7 +1126,10 @@ static int fake_resolve_route(struct rdma_cm_id *id, int ms)
 	(void)ms;
 	if (fails("resolve_route"))
 		return -1;
-	notify((struct fake_id *)id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL, 0);
+	if (trouble((struct fake_id *)id))
+		notify((struct fake_id *)id, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT, NULL, 0);
+	else
+		notify((struct fake_id *)id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL, 0);
 	return 0;
 }
 
@@ -1016,10 +1145,53 @@ static int fake_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv
 	return 0;
 }
 
+static struct fake_id *listener_at(uint16_t port)
+{
+	for (int i = 0; i < IDS_MAX; i++) {
+		if (ids[i] && ids[i]->listening && ids[i]->port == port)
+			return ids[i];
+	}
+	return NULL;
+}
+
+/* A request reaches the listener. NULL: too many lie there unread. */
+static struct fake_id *request(struct fake_id *l, struct fake_id *from, void *far, const void *data, size_t len)
+{
+	struct fake_id *id;
+
+	if (l->waiting >= l->backlog)
+		return NULL;
+	l->waiting++;
+	id = id_make(&l->channel->c, l->id.context, l->id.ps);
+	id->id.verbs = &context;
+	id->other = from;
+	id->far = far;
+	id->listener = l;
+	if (from)
+		from->other = id;
+	notify(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, data, len);
+	return id;
+}
+
+/* The request is lost, arrives after it was given up, or finds the other side busy. */
+static bool connect_in_vain(struct fake_id *id, struct fake_id *l, const struct rdma_conn_param *p)
+{
+	if (!trouble(id))
+		return false;
+	switch (rng_below(&weather_rng, 4)) {
+	case 0: notify(id, RDMA_CM_EVENT_REJECTED, ADAPTER_BUSY, NULL, 0); return true;
+	case 1: notify(id, RDMA_CM_EVENT_REJECTED, -ECONNRESET, NULL, 0); return true;
+	case 2: notify(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0); return true;
+	default:
+		request(l, NULL, NULL, p->private_data, p->private_data_len);
+		notify(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+		return true;
+	}
+}
+
 static int fake_connect(struct rdma_cm_id *base, struct rdma_conn_param *p)
 {
-	struct fake_id *id = (struct fake_id *)base;
-	struct rdma_cm_id *fresh;
+	struct fake_id *id = (struct fake_id *)base, *l;
 
 	if (fails("connect"))
 		return -1;
@@ -1032,31 +1204,55 @@ static int fake_connect(struct rdma_cm_id *base, struct rdma_conn_param *p)
 		notify(id, RDMA_CM_EVENT_ESTABLISHED, 0, data, (size_t)len);
 		return 0;
 	}
-	for (int i = 0; i < IDS_MAX; i++) {
-		struct fake_id *l = ids[i];
-		int calls = adapter_faults.fail_call;
-
-		if (!l || !l->listening || l->port != id->target)
-			continue;
-		adapter_faults.fail_call = 0;
-		fake_create_id(&l->channel->c, &fresh, l->id.context, l->id.ps);
-		adapter_faults.fail_call = calls;
-		fresh->verbs = &context;
-		((struct fake_id *)fresh)->other = id;
-		id->other = (struct fake_id *)fresh;
-		notify((struct fake_id *)fresh, RDMA_CM_EVENT_CONNECT_REQUEST, 0, p->private_data, p->private_data_len);
+	if (adapter_far) {
+		id->far = adapter_far->requested(base, id->target, p->private_data);
 		return 0;
 	}
-	notify(id, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
+	l = listener_at(id->target);
+	if (!l)
+		notify(id, RDMA_CM_EVENT_REJECTED, 8, NULL, 0);
+	else if (!connect_in_vain(id, l, p) && !request(l, id, NULL, p->private_data, p->private_data_len))
+		notify(id, RDMA_CM_EVENT_REJECTED, ADAPTER_BUSY, NULL, 0);
 	return 0;
+}
+
+struct rdma_cm_id *adapter_call(uint16_t port, void *far, const void *data, size_t len)
+{
+	struct fake_id *id = request(listener_at(port), NULL, far, data, len);
+
+	return id ? &id->id : NULL;
+}
+
+void adapter_answer(struct rdma_cm_id *base, enum rdma_cm_event_type type, int status, const void *data, size_t len)
+{
+	struct fake_id *id = (struct fake_id *)base;
+
+	if (type == RDMA_CM_EVENT_ESTABLISHED)
+		id->connected = true;
+	else
+		id->far = NULL;
+	notify(id, type, status, data, len);
+}
+
+void adapter_hang_up(struct rdma_cm_id *id)
+{
+	((struct fake_id *)id)->far = NULL;
 }
 
 static int fake_accept(struct rdma_cm_id *base, struct rdma_conn_param *p)
 {
 	struct fake_id *id = (struct fake_id *)base;
 
-	if (fails("accept") || !id->other)
+	if (fails("accept"))
 		return -1;
+	if (id->far) {
+		adapter_far->answered(id->far, base, true, p->private_data);
+		return 0;
+	}
+	if (!id->other) { /* the request was given up */
+		errno = ECONNRESET;
+		return -1;
+	}
 	id->connected = id->other->connected = true;
 	notify(id->other, RDMA_CM_EVENT_ESTABLISHED, 0, p->private_data, p->private_data_len);
 	notify(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
@@ -1068,6 +1264,12 @@ static int fake_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 	struct fake_id *id = (struct fake_id *)base;
 
 	slow("reject");
+	if (id->far) {
+		void *far = id->far;
+
+		id->far = NULL;
+		adapter_far->answered(far, base, false, data);
+	}
 	if (id->other) {
 		notify(id->other, RDMA_CM_EVENT_REJECTED, 28, data, len);
 		if (id->other->qp) /* as siw does: perhaps before the caller has seen the event */
@@ -1100,6 +1302,8 @@ static int fake_get_event(struct rdma_event_channel *base, struct rdma_cm_event 
 	c->head = e->next;
 	if (!c->head)
 		c->tail = &c->head;
+	if (e->e.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		((struct fake_id *)e->e.id)->listener->waiting--;
 	*out = &e->e;
 	return 0;
 }

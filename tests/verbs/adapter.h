@@ -32,6 +32,7 @@ struct adapter_faults {
 	bool no_copy;                 /* reads and writes transfer nothing, addresses need not exist */
 	bool overlook;                /* packets lie unread until the first that comes after this was taken back */
 	uint32_t max_inline;          /* create_qp refuses more */
+	int backlog;                  /* requests that a listener may leave unread, instead of what listen() asks for */
 	enum ibv_wc_status next_send; /* the next send ends so, its data is lost; 0: success */
 };
 extern struct adapter_faults adapter_faults;
@@ -56,13 +57,47 @@ int adapter_remap(void *addr, size_t len);
 int adapter_registrations(void);
 /* The access flags of the newest. */
 int adapter_access(void);
-/* Inserts a packet of so many raw bytes into the receive queue of every connected queue pair but those of `not_of`. */
-void adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to);
+/* A packet of so many raw bytes arrives at this queue pair. False: no receive was posted. */
+bool adapter_inject(const void *bytes, uint32_t len, struct ibv_qp *to);
 /* The queue pairs made, in order; NULL behind the last. */
 struct ibv_qp *adapter_qp(int n);
 /* Not NULL: every connection request is accepted by a peer that swallows what it is sent; writes the private data of the listener at
  * this port (network byte order), at most 64 bytes, and returns its length. */
 extern int (*adapter_hollow)(uint16_t port, void *data);
+/* Other ranks without a transport, which a test plays, each by a pointer of its own. */
+struct adapter_far {
+	/* A connection request of this id to this port (network byte order), which adapter_answer() answers: the far end that it reaches. */
+	void *(*requested)(struct rdma_cm_id *id, uint16_t port, const void *data);
+	/* The answer to adapter_call(); if accepted, adapter_answer() with ESTABLISHED completes it. */
+	void (*answered)(void *far, struct rdma_cm_id *id, bool accepted, const void *data);
+	/* A send has arrived. */
+	void (*packet)(void *far, const void *bytes, uint32_t len);
+	/* The id is gone. */
+	void (*ended)(void *far, struct rdma_cm_id *id);
+};
+extern const struct adapter_far *adapter_far;
+/* A connection request to the listener at this port. NULL: its backlog is full. */
+struct rdma_cm_id *adapter_call(uint16_t port, void *far, const void *data, size_t len);
+/* The event for an id that is known to a far end; any but ESTABLISHED parts the two. */
+void adapter_answer(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, const void *data, size_t len);
+/* The far end has given up its request, before it was answered. */
+void adapter_hang_up(struct rdma_cm_id *id);
+
+/* How connecting fares. */
+#define ADAPTER_BUSY 28 /* the status with which a full backlog refuses, without private data */
+struct adapter_weather {
+	uint64_t seed;
+	bool late;                /* events come by adapter_deliver() */
+	unsigned trouble_percent; /* resolving times out; requests are lost, refused as busy, or arrive after they were given up */
+	int most;                 /* troubles of one rank with another, at most */
+};
+extern struct adapter_weather adapter_weather;
+void adapter_set_weather(struct adapter_weather weather);
+/* So many late events arrive, in a random order that respects each id and each rank's requests. How many did. */
+int adapter_deliver(int most);
+/* Troubles so far. */
+extern unsigned adapter_troubles;
+
 /* Sends with inline data, RDMA reads, writes, connection requests and bytes read or written so far. */
 extern unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests;
 extern uint64_t adapter_rma_bytes;

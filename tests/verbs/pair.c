@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static unsigned char pair_byte(uint64_t value, size_t i)
+unsigned char pair_byte(uint64_t value, size_t i)
 {
 	return (unsigned char)(value * 31 + i);
 }
@@ -18,8 +18,7 @@ static void on_packet(void *core, int peer, const struct wire_hdr *hdr, const vo
 	struct side *s = core;
 	const unsigned char *bytes = payload;
 
-	(void)peer;
-	if (s->packets > 0 && hdr->ctl.value != s->last_value + 1)
+	if (s->from ? hdr->ctl.value != ++s->from[peer] : s->packets > 0 && hdr->ctl.value != s->last_value + 1)
 		s->in_order = false;
 	for (uint32_t i = 0; i < hdr->len; i++)
 		s->whole = s->whole && bytes[i] == pair_byte(hdr->ctl.value, i);

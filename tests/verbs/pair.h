@@ -21,6 +21,7 @@ struct side {
 	bool polls_first; /* a thread polls before the monitor has looked at what is watched */
 	int packets;
 	uint64_t last_value;  /* ctl.value of the last packet */
+	uint64_t *from;       /* more than two sides: of the last packet of each, from 1 on */
 	bool in_order, whole; /* values counted up by one; payloads held what they should */
 	int gets, puts, get_error;
 	uint64_t get_cookie;
@@ -43,6 +44,8 @@ void pair_open(struct pair *p, const char *const *settings);
 void pair_close(struct pair *p);
 /* Opens one side of a job of so many ranks; blob: what it writes as its address. Returns the blob's length. */
 int side_open(struct side *s, int rank, int size, const struct settings *settings, const struct log *log, void *blob, size_t blob_bytes);
+/* Byte i of the payload of the packet with this value. */
+unsigned char pair_byte(uint64_t value, size_t i);
 /* One side ends, without a word. */
 void side_close(struct side *s);
 /* One turn of one side: how many events there were. */
