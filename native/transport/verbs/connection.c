@@ -132,7 +132,6 @@ struct verbs_conn *connection_open(struct verbs_peer *p, bool active)
 	for (int i = 0; i < RMA_DIRECTIONS; i++)
 		c->queue[i].tail = &c->queue[i].head;
 	v->conns[v->conn_count++] = c;
-	v->conn_open++;
 	p->conn = c;
 	return c;
 }
@@ -250,6 +249,7 @@ static int connection_make_buffers(struct verbs_conn *c)
 	if (rc < 0)
 		return rc;
 	c->quota = (uint32_t)rc;
+	v->conn_promised++;
 	if (d->send.count == 0) {
 		d->send.wanted = true;
 		device_work(d);
@@ -381,6 +381,8 @@ static void connection_give_buffers(struct verbs_conn *c)
 	}
 	if (c->spare != BUFFERS_NONE)
 		buffers_give(&d->send, c->spare);
+	if (c->quota > 0)
+		c->verbs->conn_promised--;
 	if (d && d->srq)
 		d->promised -= c->quota;
 	if (c->cq)
@@ -408,7 +410,6 @@ void connection_close(struct verbs_conn *c)
 		c->peer->conn = NULL;
 	connection_uncondemn(c);
 	v->conns[c->number] = NULL;
-	v->conn_open--;
 	work_unlock(&v->work);
 	v->connector->close(c);
 	slab_close(&c->headers, v->api);

@@ -429,11 +429,10 @@ int device_promise_first(struct verbs_device *d, uint32_t count, uint32_t least)
 uint32_t device_promise(struct verbs_device *d, uint32_t count)
 {
 	const struct verbs *v = d->verbs;
-	uint64_t to_come =
-		(uint64_t)v->first_credit * (uint64_t)(v->env.size - 1 > (int)v->conn_open ? v->env.size - 1 - (int)v->conn_open : 0);
+	uint64_t to_come = v->env.size - 1 > (int)v->conn_promised ? (uint64_t)v->env.size - 1 - v->conn_promised : 0;
 	uint32_t spare = d->receive.count - d->promised;
 
-	d->scarce = d->receive.count == d->receive.max || d->promised + count + to_come > d->receive.max;
+	d->scarce = d->receive.count == d->receive.max || d->promised + count + to_come * v->first_credit > d->receive.max;
 	if (d->scarce)
 		return 0;
 	if (spare < count && !d->receive.wanted) {

@@ -97,7 +97,8 @@ struct verbs {
 	struct verbs_peer *peers;     /* [size]; NULL before attach */
 	struct verbs_peer *requested; /* to be connected */
 	struct verbs_conn **conns;    /* by number; NULL: freed */
-	uint32_t conn_count, conn_room, conn_open;
+	uint32_t conn_count, conn_room;
+	uint32_t conn_promised;                 /* connections whose other side has its first quota */
 	void (*on_freed)(struct verbs_conn *c); /* rma.c */
 	struct verbs_conn *condemned;           /* to be ended */
 	bool ending;                            /* one of them is just being ended */
