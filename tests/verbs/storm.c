@@ -191,11 +191,76 @@ static void test_all_call_one(void **state)
 		storm(seed, storm_rank(seed), 100, 40, 0, (struct adapter_weather){.seed = seed, .late = true});
 }
 
+/* The monitor does not keep up with a short backlog, and requests are given up before and after they are accepted. */
+static void test_all_call_one_again(void **state)
+{
+	(void)state;
+	for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
+		storm(seed, storm_rank(seed + 1), 100, 40, 16,
+		      (struct adapter_weather){.seed = seed, .late = true, .trouble_percent = 20, .most = 1});
+}
+
 static void test_one_calls_all(void **state)
 {
 	(void)state;
 	for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
 		storm(seed, storm_rank(seed), 0, 100, 0, (struct adapter_weather){.seed = seed, .late = true});
+}
+
+static void test_one_calls_all_again(void **state)
+{
+	(void)state;
+	for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
+		storm(seed, storm_rank(seed + 1), 0, 100, 0,
+		      (struct adapter_weather){.seed = seed, .late = true, .trouble_percent = 50, .most = 1});
+}
+
+/* Two ranks never answer: attempts have an end, and the others are connected. */
+static void test_two_never_answer(void **state)
+{
+	struct storm *s = calloc(1, sizeof(*s));
+	struct crowd *c = &s->crowd;
+
+	(void)state;
+	storm_open(s, first_seed, STORM_RANKS, 0, 0);
+	for (int r = 1; r < 20; r++) {
+		c->ranks[r].to_get = STORM_PACKETS;
+		c->ranks[r].never = r == 6 || r == 7;
+	}
+	while (s->side.downs < 2 || !crowd_done(c))
+		storm_step(s);
+	while (side_step(&s->side) > 0) /* ends them */
+		;
+	assert_int_equal(s->side.downs, 2);
+	assert_int_equal(c->ranks[6].troubles, 1 + 8);
+	assert_int_equal(c->ranks[7].troubles, 1 + 3);
+	assert_int_equal(adapter_requests, 17 + 9 + 4);
+	assert_non_null(strstr(s->side.why, "rank 6 refused")); /* the silent one has ended before */
+	expect_counters(&s->side, 17);
+	storm_close(s);
+}
+
+/* The lower rank may find our request after we have given it up, and then closes its own: that one must not be accepted meanwhile. */
+static void test_unanswered_request_stands(void **state)
+{
+	struct storm *s = calloc(1, sizeof(*s));
+	struct crowd_rank *f;
+
+	(void)state;
+	storm_open(s, first_seed, 3, 2, 0);
+	f = &s->crowd.ranks[1];
+	f->to_get = STORM_PACKETS;
+	f->never = true;
+	while (f->troubles == 0)
+		storm_step(s);
+	while (side_step(&s->side) > 0)
+		;
+	f->never = false;
+	f->calls = true;
+	storm_run(s);
+	assert_int_equal(s->crowd.crossed, 1);
+	assert_int_equal(adapter_requests, f->troubles + 1);
+	storm_close(s);
 }
 
 /* --- all of them transports --- */
@@ -312,6 +377,14 @@ static void test_all_call_all(void **state)
 		all_call_all(STORM_SIDES, seed, NULL, (struct adapter_weather){.seed = seed, .late = true});
 }
 
+static void test_all_call_all_again(void **state)
+{
+	(void)state;
+	for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
+		all_call_all(STORM_SIDES, seed, NULL,
+			     (struct adapter_weather){.seed = seed, .late = true, .trouble_percent = 30, .most = 3});
+}
+
 static void test_all_call_all_by_tcp(void **state)
 {
 	(void)state;
@@ -326,9 +399,10 @@ int main(int argc, char **argv)
 					      {"only", required_argument, NULL, 'o'},
 					      {NULL, 0, NULL, 0}};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_call_one),
-		cmocka_unit_test(test_one_calls_all),
-		cmocka_unit_test(test_all_call_all),
+		cmocka_unit_test(test_all_call_one),        cmocka_unit_test(test_all_call_one_again),
+		cmocka_unit_test(test_one_calls_all),       cmocka_unit_test(test_one_calls_all_again),
+		cmocka_unit_test(test_two_never_answer),    cmocka_unit_test(test_unanswered_request_stands),
+		cmocka_unit_test(test_all_call_all),        cmocka_unit_test(test_all_call_all_again),
 		cmocka_unit_test(test_all_call_all_by_tcp),
 	};
 	int c;

@@ -6,9 +6,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "transport/verbs/retry.h"
 #include "transport/verbs/route.h"
 
 #define CM_RESOLVE_MS 5000
+
+/* Reasons of InfiniBand and RoCE to refuse without private data that may pass: the other side's kernel has no place for the request, or knows
+ * nothing of it yet or any more (Linux, rdma/ib_cm.h).  The consumer, RDMA CM itself, refuses if the listener's backlog is full. */
+enum cm_reason { CM_NO_RESOURCES = 3, CM_TIMEOUT = 4, CM_STALE = 10, CM_CONSUMER = 28 };
 
 /* --- the connecting side --- */
 
@@ -146,6 +151,11 @@ static int cm_accept(struct verbs_conn *c, const struct private_data *theirs)
 	work_unlock(&v->work);
 	rc = v->api->accept(c->id, &param) ? error_sys(-errno, "rdma_accept") : 0;
 	work_lock(&v->work);
+	if ((rc == -ECONNRESET || rc == -EINVAL) && connection_in(c, PEER_ACCEPTING)) { /* iWARP; InfiniBand, RoCE */
+		log_debug(v->env.log, "verbs: rank %d has given its request up", c->peer->rank);
+		handshake_given_up(c);
+		return 0;
+	}
 	return rc;
 }
 
@@ -188,6 +198,28 @@ static void cm_end_late(struct verbs_conn *c)
 	work_lock(&c->verbs->work);
 }
 
+/* An end that need not be the peer's: true if it is dealt with. */
+static bool cm_passes(struct verbs_conn *c, enum rdma_cm_event_type type, int status, bool readable)
+{
+	bool refused = type == RDMA_CM_EVENT_REJECTED, silent = status == -ETIMEDOUT;
+
+	if (!refused && type != RDMA_CM_EVENT_UNREACHABLE && type != RDMA_CM_EVENT_CONNECT_ERROR && type != RDMA_CM_EVENT_ADDR_ERROR &&
+	    type != RDMA_CM_EVENT_ROUTE_ERROR)
+		return false;
+	if (connection_in(c, PEER_ACCEPTING) && !c->established && !c->hello_received) {
+		handshake_given_up(c);
+		return true;
+	}
+	if (!connection_in(c, PEER_RESOLVING) && !connection_in(c, PEER_CONNECTING))
+		return false;
+	if (!refused)
+		return silent && retry_later(c, RETRY_SILENT);
+	return !readable &&
+	       (status == CM_NO_RESOURCES || status == CM_TIMEOUT || status == CM_STALE || status == CM_CONSUMER ||
+		status == -ECONNRESET) &&
+	       retry_later(c, RETRY_BUSY);
+}
+
 static void cm_dispatch(struct verbs_conn *c, enum rdma_cm_event_type type, int status, const struct private_data *d, bool readable)
 {
 	int err = status < 0 ? -status : 0;
@@ -199,6 +231,8 @@ static void cm_dispatch(struct verbs_conn *c, enum rdma_cm_event_type type, int 
 			cm_end_late(c);
 		return;
 	}
+	if (cm_passes(c, type, status, readable))
+		return;
 	switch (type) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED: cm_on_addr(c); return;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED: cm_on_route(c); return;

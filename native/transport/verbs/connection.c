@@ -26,7 +26,7 @@ static const unsigned legal[PEER_STATE_COUNT] = {
 	[PEER_RESOLVING] = TO(PEER_CONNECTING) | TO(PEER_ACCEPTING) | TO_END,
 	[PEER_CONNECTING] = TO(PEER_RESOLVING) | TO(PEER_UP) | TO(PEER_AWAITING) | TO(PEER_ACCEPTING) | TO_END,
 	[PEER_AWAITING] = TO(PEER_ACCEPTING) | TO_END,
-	[PEER_ACCEPTING] = TO(PEER_UP) | TO_END,
+	[PEER_ACCEPTING] = TO(PEER_IDLE) | TO(PEER_UP) | TO_END,
 	[PEER_UP] = TO_END,
 	[PEER_ENDING] = TO(PEER_DOWN),
 	[PEER_DOWN] = 0,
@@ -93,7 +93,9 @@ void peer_request(struct verbs_peer *p)
 {
 	struct verbs *v = p->verbs;
 
-	peer_set_state(p, PEER_RESOLVING);
+	if (p->state != PEER_RESOLVING)
+		peer_set_state(p, PEER_RESOLVING);
+	p->retry_ns = 0;
 	if (!p->requested) {
 		p->requested = true;
 		p->next_requested = v->requested;

@@ -7,8 +7,9 @@
  *   IDLE --reserve()--> RESOLVING --request sent--> CONNECTING --accepted--> UP
  *   IDLE, AWAITING --their request--> ACCEPTING --established, first packet here--> UP
  *   RESOLVING, CONNECTING --their request, and they are the higher rank--> ACCEPTING
- *   CONNECTING --the other side dropped the request before it was answered, TCP--> RESOLVING
+ *   CONNECTING --the other side dropped the request before it was answered, was busy or silent--> RESOLVING
  *   CONNECTING --refused: requests crossed, and we are the lower rank--> AWAITING
+ *   ACCEPTING --the request was given up by its sender, which may repeat it--> IDLE
  *   any but DOWN --error, disconnected--> ENDING --completions delivered, core notified--> DOWN
  *   any --forget()--> DOWN
  *
@@ -112,8 +113,11 @@ struct verbs_peer {
 	enum peer_state state;
 	struct verbs_conn *conn;
 	struct verbs_peer *next_requested;
-	bool requested; /* in verbs.requested */
-	int local;      /* index into verbs.locals; -1: not reachable */
+	bool requested;      /* in verbs.requested */
+	bool unanswered;     /* a request of ours was not answered and may still be read there */
+	unsigned retries[2]; /* by reason (retry.h) */
+	int64_t retry_ns;    /* RESOLVING without a connection: when it is requested again; 0: at once */
+	int local;           /* index into verbs.locals; -1: not reachable */
 	struct sockaddr_storage remote;
 	uint32_t slot_bytes; /* the smaller of ours and theirs */
 	int end_code;        /* ENDING */
@@ -134,7 +138,7 @@ static inline bool peer_ends_connection(const struct verbs_peer *p)
 {
 	return p->conn && p->state == PEER_DOWN;
 }
-/* Has the connection method start to connect to this peer, in RESOLVING. */
+/* Has the connection method start to connect to this peer, in RESOLVING: for the first time, or again. */
 void peer_request(struct verbs_peer *p);
 
 /* Everything below runs on the monitor thread. */

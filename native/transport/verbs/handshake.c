@@ -40,11 +40,16 @@ struct verbs_peer *handshake_requester(struct verbs *v, const struct private_dat
 	case PEER_AWAITING: return v->leaving ? NULL : p;
 	case PEER_RESOLVING:
 	case PEER_CONNECTING:
-		if (p->rank > v->env.rank)
+		/* a lower rank that still reads an old request of ours would close the one that we accept */
+		if (p->rank > v->env.rank || (!p->conn && !p->unanswered))
 			return p;
 		*why = REFUSAL_CROSSED;
 		return NULL;
 	case PEER_ACCEPTING:
+		if (p->conn && p->conn->id && !p->conn->hello_received) /* RDMA CM: it repeats the request that it has given up */
+			return p;
+		*why = REFUSAL_CROSSED;
+		return NULL;
 	case PEER_UP: *why = REFUSAL_CROSSED; return NULL;
 	case PEER_ENDING:
 	case PEER_DOWN:
@@ -57,7 +62,8 @@ struct verbs_conn *handshake_accept(struct verbs_peer *p)
 {
 	struct verbs_conn *c;
 
-	peer_set_state(p, PEER_ACCEPTING);
+	if (p->state != PEER_ACCEPTING)
+		peer_set_state(p, PEER_ACCEPTING);
 	if (p->conn)
 		connection_close(p->conn);
 	if (p->state != PEER_ACCEPTING) { /* given up meanwhile */
@@ -82,6 +88,12 @@ void handshake_first_packet(struct verbs_conn *c)
 {
 	c->hello_received = true;
 	handshake_maybe_up(c);
+}
+
+void handshake_given_up(struct verbs_conn *c)
+{
+	peer_set_state(c->peer, PEER_IDLE);
+	connection_close(c);
 }
 
 static void handshake_start_timer(struct verbs *v, uint32_t hellos)

@@ -7,6 +7,9 @@
  * Both sides may send a request at once: the one of the higher rank stands.  The higher rank refuses the other as crossed; the lower
  * one closes its own when it sees the other's, or, if it was refused first, awaits it.
  *
+ * RDMA CM: a request that is given up unanswered may be read later, and another may follow it (retry.h).  The newest request of a rank
+ * counts.
+ *
  * The connecting side sends first: iWARP wants it so, and the accepting side sends nothing before.  soft-iWARP (Linux 6.1,
  * siw_cm.c: siw_accept) overlooks what arrives after the accepting side has sent its MPA reply and before the socket belongs to the queue pair:
  * the data stays in the socket until more comes.  So the connecting side over iWARP repeats HELLO until something comes back, with credit
@@ -27,6 +30,8 @@ struct verbs_conn *handshake_accept(struct verbs_peer *p);
 void handshake_established(struct verbs_conn *c, const struct private_data *d, bool readable);
 void handshake_refused(struct verbs_conn *c, int status, const struct private_data *d, bool readable);
 void handshake_disconnected(struct verbs_conn *c);
+/* In ACCEPTING: the other side no longer wants the request that this connection answers.  Releases the lock. */
+void handshake_given_up(struct verbs_conn *c);
 /* The other side's first packet has arrived.  Any thread. */
 void handshake_first_packet(struct verbs_conn *c);
 /* HELLOs may have to be repeated (a watch's callback; struct verbs). */

@@ -12,6 +12,7 @@
  *   route, gid         our addresses with a device behind them, and which of a peer's we can reach
  *   post               packets that go out, credit
  *   handshake          how a connection comes about, whatever carries the request
+ *   retry              connecting again, after a while
  *   cm; wireup, qp     the connection methods: RDMA CM; TCP (wireup_socket), and a queue pair connected by hand
  *   memory, rkey, rma  memory of a message; what a peer may reach of it; RDMA reads and writes
  *   complete           completions
@@ -92,6 +93,8 @@ struct verbs {
 	struct verbs_local locals[VERBS_ADDRESSES_MAX];
 	int local_count;
 	int timer_fd; /* a HELLO is to be repeated */
+	int retry_fd; /* connecting is to be repeated, at retry_ns; 0: not */
+	int64_t retry_ns;
 
 	struct verbs_device *_Atomic devices;
 	struct verbs_peer *peers;     /* [size]; NULL before attach */

@@ -14,6 +14,7 @@
 #include "transport/verbs/complete.h"
 #include "transport/verbs/gid.h"
 #include "transport/verbs/report.h"
+#include "transport/verbs/retry.h"
 #include "transport/verbs/rkey.h"
 #include "transport/verbs/rma.h"
 #include "transport/verbs/route.h"
@@ -130,7 +131,7 @@ static void verbs_on_work(void *verbs)
 			continue;
 		v->requested = p->next_requested;
 		p->requested = false;
-		if (p->state == PEER_RESOLVING && !p->conn)
+		if (p->state == PEER_RESOLVING && !p->conn && p->retry_ns == 0)
 			verbs_connect(p);
 	}
 }
@@ -153,6 +154,8 @@ static int verbs_start(struct verbs *v)
 	if (v->timer_fd < 0)
 		return error_sys(-errno, "timerfd_create");
 	rc = route_scan(v, tcp ? wireup_port(v) : 0);
+	if (rc == 0 && !tcp)
+		rc = retry_open(v);
 	if (rc == 0)
 		rc = v->env.watch.add(v->env.watch.monitor, v->timer_fd, handshake_on_timer, v);
 	return rc;
@@ -163,6 +166,7 @@ static void verbs_stop(struct verbs *v)
 	route_close(v);
 	wireup_close(v);
 	cm_close(v);
+	retry_close(v);
 	if (v->timer_fd >= 0) {
 		v->env.watch.remove(v->env.watch.monitor, v->timer_fd);
 		close(v->timer_fd);
@@ -181,7 +185,7 @@ static int verbs_open(struct transport **out, const struct transport_env *env)
 		return error_set(-ENOMEM, "no memory");
 	v->base.ops = &transport_verbs_ops;
 	v->env = *env;
-	v->timer_fd = v->work.fd = -1;
+	v->timer_fd = v->retry_fd = v->work.fd = -1;
 	v->on_freed = rma_on_freed;
 	v->api = env->test ? env->test : verbs_provider_real;
 	get_min = settings_int(env->settings, SETTING_VERBS_GET_MIN);
