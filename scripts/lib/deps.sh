@@ -57,6 +57,10 @@ deps_missing() {
 		deps_has_library ucx || echo libucx-dev libucx0
 		deps_has_library libfabric || echo libfabric-dev libfabric1
 		deps_has_command nm || echo binutils
+		# Programs for MPJ Express: tests/launcher/test_programs.py.
+		[ -e /usr/share/jmodeltest/jModelTest.jar ] || echo jmodeltest
+		[ -e /usr/share/prottest/prottest.jar ] || echo prottest
+		[ -e /usr/lib/phyml/bin/phyml ] || echo phyml
 		# For tests/packaging.
 		deps_has_command mvn || echo maven
 		[ -e /usr/share/maven-repo/org/apache/maven/plugins/maven-compiler-plugin ] || echo libmaven-compiler-plugin-java
