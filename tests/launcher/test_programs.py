@@ -72,7 +72,7 @@ class Programs(LauncherTest):
             f.write(conf)
         tables = []
         for out, err in self.outputs("-cp", jar, "es.uvigo.darwin.jmodeltest.ModelTest", "-S", "NNI", "-t", "fixed", "-s", 3, "-f", "-g", 4,
-                                "-AIC", "-BIC", "-d", os.path.join(JMODELTEST, "example-data", "aP6.fas")):
+                                     "-AIC", "-BIC", "-d", os.path.join(JMODELTEST, "example-data", "aP6.fas")):
             self.assertEqual(err.count("[MPI] ... OK!"), NP)
             # Of a model that another rank computed, the program takes over some of the parameters: they depend on the
             # rank that computed it.  Likelihood and criteria do not.
@@ -92,7 +92,7 @@ class Programs(LauncherTest):
                     f.write(re.sub(r"(?m)^parallel_strategy=.*", "parallel_strategy=" + strategy, properties))
                 tables = []
                 for out, _ in self.outputs("-cp", jar, "es.uvigo.darwin.prottest.ProtTest", "-S", 0, "-JTT", "-WAG", "-F", "-AIC",
-                                        "-i", data):
+                                           "-i", data):
                     shutil.rmtree(self.at("snapshot"), ignore_errors=True)  # it would go on from there
                     tables.append(out[out.index("Best model according to"):])
                     self.assertEqual(len(re.findall(r"(?m)^(?:JTT|WAG)\S* +\d", tables[-1])), 4, out)
