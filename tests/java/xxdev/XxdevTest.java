@@ -68,6 +68,11 @@ final class XxdevTest {
 						 .option("-Dxxdev.maxbytes=100000"));
 	}
 
+	@Test
+	void damagedObjects() {
+		System.out.print(finishes(job(Mode.PLAIN, 2, Damaged.class).option("-Dibvdev.psl=0")).stdout(0));
+	}
+
 	@EveryMode
 	void serializers(Mode mode) {
 		finishes(job(mode, 2, Plugged.class, "both"));
