@@ -31,6 +31,10 @@ deps_has_static_busybox() {
 	deps_has_command busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1
 }
 
+deps_has_libfuzzer() {
+	deps_has_command clang && [ -n "$(find "$(clang -print-resource-dir)" -name 'libclang_rt.fuzzer[-.]*' -print -quit 2>/dev/null)" ]
+}
+
 # An mpicc comes with the MPI, its header with another package.
 deps_has_mpi() {
 	deps_has_command "mpicc.$1" && echo '#include <mpi.h>' | "mpicc.$1" -E -x c - >/dev/null 2>&1
@@ -67,6 +71,7 @@ deps_missing() {
 		[ -e /usr/share/maven-repo/org/apache/maven/plugins/maven-resources-plugin ] || echo libmaven-resources-plugin-java
 		deps_has_command mkdocs || echo mkdocs
 		deps_has_command mandoc || echo mandoc
+		deps_has_libfuzzer || echo clang libclang-rt-14-dev
 		deps_has_command clang-tidy || echo clang-tidy
 		deps_has_command clang-format || echo clang-format
 		deps_has_command autopep8 || echo python3-autopep8

@@ -444,7 +444,8 @@ static struct ibv_mr *fake_reg(struct ibv_pd *pd, void *addr, size_t len, int ac
 	mr = fails("reg_mr") ? NULL : make(sizeof(*mr));
 	if (!mr)
 		return NULL;
-	*mr = (struct fake_mr){{.pd = pd, .addr = addr, .length = len, .lkey = ++key, .rkey = key}, access, mrs, NULL};
+	key++;
+	*mr = (struct fake_mr){{.pd = pd, .addr = addr, .length = len, .lkey = key, .rkey = key}, access, mrs, NULL};
 	mrs = mr;
 	return &mr->mr;
 }
