@@ -132,7 +132,9 @@ final class Parked extends Program {
 			dev.send(new int[] {tag}, ids[1 - me], tag, CONTEXT);
 		finish(threads);
 		long more = directBuffers() - before;
-		check(more < n / 2, more + " direct buffers more than before " + n + " virtual threads probed");
+		/* A message wakes all that probe: platform threads may be preempted in the middle of a look, each with a block. */
+		int most = START_VIRTUAL == null ? n + 10 : n / 2;
+		check(more < most, more + " direct buffers more than before " + n + " threads probed, at most " + most + " expected");
 	}
 
 	/** Sizes for all protocols, both directions at once, blocking and not. */
