@@ -19,6 +19,11 @@ final class Collectives {
 	private static final int ALLTOALL = 6;
 	private static final int REDUCE = 7;
 	private static final int SCAN = 8;
+	/**
+	 * Parts of more bytes are sent and received one after the other, by operations that block: where both sides wait, the device copies from array to array, once
+	 * (bench/RESULTS.md).
+	 */
+	private static final int MOST_AT_ONCE = 16 << 10;
 	/** Is added to the tags of non-blocking operations that are done by messages. */
 	private static final int IN_BACKGROUND = 16;
 
@@ -198,9 +203,16 @@ final class Collectives {
 		if (sent.kind != received.kind || elements > room * received.size)
 			throw Errors.of(operation + ": " + elements + " elements of " + sent.name() + " do not fit in " + room + " of " + received.name()
 					+ ": name matching types and counts");
-		if (elements > 0)
-			received.copy(
-					false, received.elementsOf(operation, to, room), where, 0, elements, sent.pack(sent.elementsOf(operation, from, count), at, count), 0);
+		if (elements == 0)
+			return;
+		Object source = sent.elementsOf(operation, from, count);
+		Object target = received.elementsOf(operation, to, room);
+		if (sent.dense && !Datatype.isBuffer(source))
+			received.copy(false, target, where, 0, elements, source, at);
+		else if (received.dense && !Datatype.isBuffer(target))
+			sent.copy(true, source, at, 0, elements, target, where);
+		else
+			received.copy(false, target, where, 0, elements, sent.pack(source, at, count), 0);
 	}
 
 	void gather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts, Datatype recvtype, int root) {
@@ -215,12 +227,10 @@ final class Collectives {
 			send("Gather", sendbuf, sendoffset, sendcount, sendtype, root, GATHER);
 			return;
 		}
-		Request[] requests = new Request[size];
+		own("Gather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, root, recvtype), parts.count(root), recvtype);
 		for (int from = 0; from < size; from++)
 			if (from != root)
-				requests[from] = irecv("Gather", recvbuf, parts.begin(recvoffset, from, recvtype), parts.count(from), recvtype, from, GATHER);
-		own("Gather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, root, recvtype), parts.count(root), recvtype);
-		Request.Waitall(requests);
+				recv("Gather", recvbuf, parts.begin(recvoffset, from, recvtype), parts.count(from), recvtype, from, GATHER);
 	}
 
 	void scatter(Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) {
@@ -235,19 +245,16 @@ final class Collectives {
 			recv("Scatter", recvbuf, recvoffset, recvcount, recvtype, root, SCATTER);
 			return;
 		}
-		Request[] requests = new Request[size];
 		for (int to = 0; to < size; to++)
 			if (to != root)
-				requests[to] = isend("Scatter", sendbuf, parts.begin(sendoffset, to, sendtype), parts.count(to), sendtype, to, SCATTER);
+				send("Scatter", sendbuf, parts.begin(sendoffset, to, sendtype), parts.count(to), sendtype, to, SCATTER);
 		own("Scatter", sendbuf, parts.begin(sendoffset, root, sendtype), parts.count(root), sendtype, recvbuf, recvoffset, recvcount, recvtype);
-		Request.Waitall(requests);
 	}
 
 	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype) {
 		allgather(sendbuf, sendoffset, sendcount, sendtype, recvbuf, recvoffset, Parts.even(recvcount), recvtype);
 	}
 
-	/** A ring: each passes on what it got last. */
 	void allgather(Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts, Datatype recvtype) {
 		verify("Allgather", sendbuf, sendoffset, sendcount, sendtype);
 		Object to = verified("Allgather", recvbuf, recvoffset, parts, recvtype);
@@ -255,16 +262,7 @@ final class Collectives {
 							 -> engine.gather(mode == Mode.BLOCKING, sendtype.elementsOf("Allgather", sendbuf, sendcount), sendoffset, sendcount, sendtype, to,
 									 recvoffset, parts, recvtype, true, -1)))
 			return;
-		own("Allgather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, rank, recvtype), parts.count(rank), recvtype);
-		int right = (rank + 1) % size;
-		int left = (rank + size - 1) % size;
-		for (int step = 0; step < size - 1; step++) {
-			int out = (rank - step + size) % size;
-			int in = (rank - step - 1 + size) % size;
-			Request received = irecv("Allgather", recvbuf, parts.begin(recvoffset, in, recvtype), parts.count(in), recvtype, left, ALLGATHER);
-			send("Allgather", recvbuf, parts.begin(recvoffset, out, recvtype), parts.count(out), recvtype, right, ALLGATHER);
-			received.Wait();
-		}
+		exchange("Allgather", ALLGATHER, sendbuf, sendoffset, Parts.same(sendcount), sendtype, recvbuf, recvoffset, parts, recvtype);
 	}
 
 	void alltoall(Object sendbuf, int sendoffset, Parts sent, Datatype sendtype, Object recvbuf, int recvoffset, Parts received, Datatype recvtype) {
@@ -272,17 +270,41 @@ final class Collectives {
 		Object in = verified("Alltoall", recvbuf, recvoffset, received, recvtype);
 		if (byEngine(() -> engine.alltoall(mode == Mode.BLOCKING, out, sendoffset, sent, sendtype, in, recvoffset, received, recvtype)))
 			return;
+		exchange("Alltoall", ALLTOALL, sendbuf, sendoffset, sent, sendtype, recvbuf, recvoffset, received, recvtype);
+	}
+
+	private static boolean isLong(Parts parts, int of, Datatype type) {
+		return (long) parts.count(of) * type.size * type.unitBytes() > MOST_AT_ONCE;
+	}
+
+	/** Each process sends a part to each and receives one from each. In the rounds for long parts a process has another partner each time, and once none. */
+	private void exchange(String operation, int tag, Object sendbuf, int sendoffset, Parts sent, Datatype sendtype, Object recvbuf, int recvoffset,
+			Parts received, Datatype recvtype) {
 		Request[] requests = new Request[2 * size];
 		for (int i = 1; i < size; i++) {
 			int from = (rank - i + size) % size;
-			requests[i] = irecv("Alltoall", recvbuf, received.begin(recvoffset, from, recvtype), received.count(from), recvtype, from, ALLTOALL);
+			if (!isLong(received, from, recvtype))
+				requests[i] = irecv(operation, recvbuf, received.begin(recvoffset, from, recvtype), received.count(from), recvtype, from, tag);
 		}
 		for (int i = 1; i < size; i++) {
 			int to = (rank + i) % size;
-			requests[size + i] = isend("Alltoall", sendbuf, sent.begin(sendoffset, to, sendtype), sent.count(to), sendtype, to, ALLTOALL);
+			if (!isLong(sent, to, sendtype))
+				requests[size + i] = isend(operation, sendbuf, sent.begin(sendoffset, to, sendtype), sent.count(to), sendtype, to, tag);
 		}
-		own("Alltoall", sendbuf, sent.begin(sendoffset, rank, sendtype), sent.count(rank), sendtype, recvbuf, received.begin(recvoffset, rank, recvtype),
+		own(operation, sendbuf, sent.begin(sendoffset, rank, sendtype), sent.count(rank), sendtype, recvbuf, received.begin(recvoffset, rank, recvtype),
 				received.count(rank), recvtype);
+		for (int round = 0; round < size; round++) {
+			int partner = (round - rank + size) % size;
+			if (partner == rank)
+				continue;
+			Request out = null;
+			if (isLong(sent, partner, sendtype))
+				out = isend(operation, sendbuf, sent.begin(sendoffset, partner, sendtype), sent.count(partner), sendtype, partner, tag);
+			if (isLong(received, partner, recvtype))
+				recv(operation, recvbuf, received.begin(recvoffset, partner, recvtype), received.count(partner), recvtype, partner, tag);
+			if (out != null)
+				out.Wait();
+		}
 		Request.Waitall(requests);
 	}
 

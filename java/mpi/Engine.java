@@ -10,8 +10,14 @@ import xxdev.ibvdev.Communicator;
  * checked. What a method returns is to be run or started; null: the library cannot do it, and nothing was done.
  */
 final class Engine {
-	/** A blocking operation that takes more direct memory than this is sent as messages from where it lies. */
-	private static final int MOST_BYTES = 4 << 20;
+	/*
+	 * The most bytes that a blocking operation brings through direct memory: a part from or to a root; all parts; a reduction's operands. What is longer goes as
+	 * messages from array to array: the two copies that this saves then cost more than a schedule of the library saves (bench/RESULTS.md). A reduction needs the
+	 * memory anyway.
+	 */
+	private static final int MOST_ROOTED = (16 << 10) - 1;
+	private static final int MOST_PARTS = 4 << 20;
+	private static final int MOST_REDUCED = 4 << 20;
 	/** Bounce buffers that are kept. */
 	private static final int KEPT = 4;
 	/** By kind: the number of the type in ibvx_coll.h. */
@@ -61,19 +67,24 @@ final class Engine {
 		}
 	}
 
-	/** Does the library do it with so many elements of this type at each rank? All ranks decide the same. */
-	private static boolean serves(boolean blocking, Datatype type, long elements) {
-		return type.kind != Kinds.OBJECT && (!blocking || elements * type.unitBytes() <= MOST_BYTES);
+	/** Does the library do it with parts of so many elements of this type? All ranks decide the same. */
+	private static boolean serves(boolean blocking, Datatype type, long elements, int mostBytes) {
+		return type.kind != Kinds.OBJECT && (!blocking || elements * type.unitBytes() <= mostBytes);
 	}
 
-	/** Parts of different lengths: with a root their sum is not known everywhere, nor in Alltoall. */
-	private boolean serves(boolean blocking, Datatype type, int count, Parts parts) {
-		return blocking ? parts.isEven() && serves(true, type, (long) count * type.size * size) : serves(false, type, 0);
+	/** Parts of different lengths: with a root they are not known everywhere, nor in Alltoall. */
+	private boolean serves(boolean blocking, Datatype type, int count, Parts parts, int mostBytes) {
+		return blocking ? parts.isEven() && serves(true, type, (long) count * type.size, Math.min(mostBytes, MOST_PARTS / size)) : serves(false, type, 0, 0);
 	}
 
 	/** Allgather: all ranks know the lengths of all parts. */
 	private boolean serves(boolean blocking, Datatype type, Parts parts) {
-		return serves(blocking, type, parts.items(size) * type.size);
+		return serves(blocking, type, parts.items(size) * type.size / size, mostOfAll());
+	}
+
+	/** A part of each for each: messages need a round for each rank, in which it waits for another one. */
+	private int mostOfAll() {
+		return (int) Math.min((4L << 10) * size * size - 1, MOST_PARTS / size);
 	}
 
 	private static long room(Parts parts, int number, Datatype type) {
@@ -85,7 +96,7 @@ final class Engine {
 	}
 
 	Operation bcast(boolean blocking, Object buf, int offset, int count, Datatype type, boolean isRoot, int root) {
-		if (!serves(blocking, type, (long) count * type.size))
+		if (!serves(blocking, type, (long) count * type.size, MOST_ROOTED))
 			return null;
 		Parts part = Parts.even(count);
 		Operation operation = new Operation(this, "Bcast", Communicator.BCAST, root, room(part, 1, type));
@@ -96,7 +107,7 @@ final class Engine {
 	/** Gather, Allgather (root is -1). */
 	Operation gather(boolean blocking, Object sendbuf, int sendoffset, int sendcount, Datatype sendtype, Object recvbuf, int recvoffset, Parts parts,
 			Datatype recvtype, boolean gets, int root) {
-		if (!(root < 0 ? serves(blocking, recvtype, parts) : serves(blocking, sendtype, sendcount, parts)))
+		if (!(root < 0 ? serves(blocking, recvtype, parts) : serves(blocking, sendtype, sendcount, parts, MOST_ROOTED)))
 			return null;
 		Parts part = Parts.even(sendcount);
 		Operation operation = new Operation(this, root < 0 ? "Allgather" : "Gather", root < 0 ? Communicator.ALLGATHER : Communicator.GATHER, Math.max(root, 0),
@@ -111,7 +122,7 @@ final class Engine {
 
 	Operation scatter(boolean blocking, Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount,
 			Datatype recvtype, boolean isRoot, int root) {
-		if (!serves(blocking, recvtype, recvcount, parts))
+		if (!serves(blocking, recvtype, recvcount, parts, MOST_ROOTED))
 			return null;
 		Parts part = Parts.even(recvcount);
 		Operation operation = new Operation(this, "Scatter", Communicator.SCATTER, root, room(part, 1, recvtype) + (isRoot ? room(parts, size, sendtype) : 0));
@@ -125,7 +136,7 @@ final class Engine {
 
 	Operation alltoall(boolean blocking, Object sendbuf, int sendoffset, Parts sent, Datatype sendtype, Object recvbuf, int recvoffset, Parts received,
 			Datatype recvtype) {
-		if (!serves(blocking, sendtype, sent.isEven() ? sent.count(0) : 0, sent))
+		if (!serves(blocking, sendtype, sent.isEven() ? sent.count(0) : 0, sent, mostOfAll()))
 			return null;
 		Operation operation = new Operation(this, "Alltoall", Communicator.ALLTOALL, 0, room(sent, size, sendtype) + room(received, size, recvtype));
 		operation.in(sendbuf, sendoffset, sent, size, sendtype, true);
@@ -136,7 +147,7 @@ final class Engine {
 	/** Reduce, Allreduce, Scan by a predefined operation. */
 	Operation reduce(boolean blocking, String name, int kind, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int count, Datatype type, Op op,
 			boolean gets, int root) {
-		if (op.isUsers() || !serves(blocking, type, (long) count * type.size))
+		if (op.isUsers() || !serves(blocking, type, (long) count * type.size, MOST_REDUCED))
 			return null;
 		Parts part = Parts.even(count);
 		Operation operation = new Operation(this, name, kind, root, 2 * room(part, 1, type));
@@ -147,7 +158,7 @@ final class Engine {
 
 	Operation reduceScatter(
 			boolean blocking, Object sendbuf, int sendoffset, Object recvbuf, int recvoffset, int[] counts, int total, int mine, Datatype type, Op op) {
-		if (op.isUsers() || !serves(blocking, type, (long) total * type.size))
+		if (op.isUsers() || !serves(blocking, type, (long) total * type.size, MOST_REDUCED))
 			return null;
 		Parts part = Parts.even(mine);
 		Operation operation = new Operation(this, "Reduce_scatter", Communicator.REDUCE_SCATTER, 0, room(Parts.even(total), 1, type) + room(part, 1, type));

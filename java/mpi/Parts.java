@@ -4,12 +4,15 @@ package mpi;
 /** Which part of a buffer is whose, in items of a datatype. */
 final class Parts {
 	private final boolean even;
+	/** Of even parts: from one to the next, in items. */
+	private final int distance;
 	private final int each;
 	private final int[] counts;
 	private final int[] displacements;
 
-	private Parts(boolean even, int each, int[] counts, int[] displacements) {
+	private Parts(boolean even, int distance, int each, int[] counts, int[] displacements) {
 		this.even = even;
+		this.distance = distance;
 		this.each = each;
 		this.counts = counts;
 		this.displacements = displacements;
@@ -17,14 +20,19 @@ final class Parts {
 
 	/** Everybody's part has so many items; they follow one another. */
 	static Parts even(int each) {
-		return new Parts(true, each, null, null);
+		return new Parts(true, each, each, null, null);
+	}
+
+	/** Everybody's part is the same. */
+	static Parts same(int each) {
+		return new Parts(true, 0, each, null, null);
 	}
 
 	static Parts of(int[] counts, int[] displacements) {
-		return new Parts(false, 0, counts, displacements);
+		return new Parts(false, 0, 0, counts, displacements);
 	}
 
-	/** All have the same length and follow one another. */
+	/** All have the same length. */
 	boolean isEven() {
 		return even;
 	}
@@ -43,6 +51,6 @@ final class Parts {
 
 	/** The index of the first element of a rank's part in a buffer that begins at offset. */
 	int begin(int offset, int rank, Datatype type) {
-		return offset + (even ? rank * each : displacements[rank]) * type.extent();
+		return offset + (even ? rank * distance : displacements[rank]) * type.extent();
 	}
 }
