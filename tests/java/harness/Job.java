@@ -29,6 +29,8 @@ import java.util.Random;
  */
 public final class Job {
 	private static final Random RANDOM = new Random();
+	/** Names the runtime of AddressSanitizer, if the library under test is built with it. */
+	private static final String PRELOAD = "ibvdev.test.preload";
 
 	private final Mode mode;
 	private final int np;
@@ -168,11 +170,24 @@ public final class Job {
 		command.addAll(Arrays.asList(args));
 		ProcessBuilder builder = new ProcessBuilder(command);
 		builder.environment().putIfAbsent("MPJ_HOME", "/usr/share/mpj");
+		if (isSanitized())
+			sanitize(builder.environment());
 		builder.environment().putAll(environment);
 		builder.redirectOutput(dir.resolve("out." + rank).toFile());
 		builder.redirectError(dir.resolve("err." + rank).toFile());
 		builder.redirectInput(new File("/dev/null"));
 		return builder.start();
+	}
+
+	/** Is the library under test built with AddressSanitizer? */
+	public static boolean isSanitized() {
+		return !System.getProperty(PRELOAD, "").isEmpty();
+	}
+
+	/** The runtime of AddressSanitizer comes first; the signals that the JVM uses are the JVM's, and so is memory that it never frees. What is not there is NULL. */
+	private static void sanitize(Map<String, String> environment) {
+		environment.put("LD_PRELOAD", System.getProperty(PRELOAD));
+		environment.put("ASAN_OPTIONS", "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:detect_leaks=0:allocator_may_return_null=1");
 	}
 
 	/** ibvdev.jar, the tests' own class path, mpj.jar and log4j, in this order. */

@@ -24,10 +24,11 @@ public enum Mode {
 	/**
 	 * The modes that this machine can run.
 	 *
-	 * @return at least PLAIN and CHECK_JNI; PLAIN alone if the environment has IBVDEV_TEST_PLAIN (an emulated machine)
+	 * @return at least PLAIN and CHECK_JNI; PLAIN alone if the environment has IBVDEV_TEST_PLAIN (an emulated machine), or if the library is built with a
+	 *         sanitizer
 	 */
 	public static List<Mode> all() {
-		if (System.getenv("IBVDEV_TEST_PLAIN") != null)
+		if (System.getenv("IBVDEV_TEST_PLAIN") != null || Job.isSanitized())
 			return List.of(PLAIN);
 		List<Mode> modes = new ArrayList<>(List.of(PLAIN, CHECK_JNI));
 		if (newerJdk() != null)
