@@ -2,10 +2,11 @@
 package ibvbench;
 
 import mpi.Comm;
+import mpi.Datatype;
 import mpi.MPI;
 import mpi.Request;
 
-/** The mpi.* API of MPJ Express with byte[] messages, on any device: messages between two ranks; MpiOps has the rest. */
+/** The mpi.* API of MPJ Express, on any device: messages between two ranks, as {@link Messages} has them; MpiOps has the rest. */
 final class MpiLayer implements Layer {
 	private static final int TAG = 1;
 	private static final int ANSWER_TAG = 2;
@@ -14,14 +15,18 @@ final class MpiLayer implements Layer {
 	private final int rank;
 	private final int size;
 	private final MpiOps ops;
-	private byte[] out;
-	private byte[] in;
-	private byte[][] outs;
-	private byte[][] ins;
-	private int bytes;
+	private final String kind;
+	private final byte[] answer = {};
+	private Object out;
+	private Object in;
+	private Object[] outs;
+	private Object[] ins;
+	private int count;
+	private Datatype type;
 	private Request[] requests;
 
-	MpiLayer() {
+	MpiLayer(String message) {
+		kind = message;
 		world = MPI.COMM_WORLD;
 		rank = world.Rank();
 		size = world.Size();
@@ -51,10 +56,15 @@ final class MpiLayer implements Layer {
 	}
 
 	@Override
-	public void prepare(int messageBytes, int window) {
-		bytes = messageBytes;
-		outs = new byte[window][bytes];
-		ins = new byte[window][bytes];
+	public void prepare(int bytes, int window) {
+		outs = new Object[window];
+		ins = new Object[window];
+		for (int i = 0; i < window; i++) {
+			outs[i] = Messages.buffer(kind, bytes);
+			ins[i] = Messages.buffer(kind, bytes);
+		}
+		count = Messages.count(kind, bytes);
+		type = Messages.type(kind, bytes);
 		out = outs[0];
 		in = ins[0];
 		requests = new Request[window];
@@ -62,28 +72,28 @@ final class MpiLayer implements Layer {
 
 	@Override
 	public void send() {
-		world.Send(out, 0, bytes, MPI.BYTE, 1 - rank, TAG);
+		world.Send(out, 0, count, type, 1 - rank, TAG);
 	}
 
 	@Override
 	public void recv() {
-		world.Recv(in, 0, bytes, MPI.BYTE, 1 - rank, TAG);
+		world.Recv(in, 0, count, type, 1 - rank, TAG);
 	}
 
 	@Override
 	public void sendMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = world.Isend(outs[i], 0, bytes, MPI.BYTE, 1 - rank, TAG);
+			requests[i] = world.Isend(outs[i], 0, count, type, 1 - rank, TAG);
 		MpiOps.finish(requests);
-		world.Recv(in, 0, 0, MPI.BYTE, 1 - rank, ANSWER_TAG);
+		world.Recv(answer, 0, 0, MPI.BYTE, 1 - rank, ANSWER_TAG);
 	}
 
 	@Override
 	public void recvMany() {
 		for (int i = 0; i < requests.length; i++)
-			requests[i] = world.Irecv(ins[i], 0, bytes, MPI.BYTE, 1 - rank, TAG);
+			requests[i] = world.Irecv(ins[i], 0, count, type, 1 - rank, TAG);
 		MpiOps.finish(requests);
-		world.Send(out, 0, 0, MPI.BYTE, 1 - rank, ANSWER_TAG);
+		world.Send(answer, 0, 0, MPI.BYTE, 1 - rank, ANSWER_TAG);
 	}
 
 	@Override

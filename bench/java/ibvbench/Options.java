@@ -7,12 +7,15 @@ import java.util.Locale;
 
 /** The command line: the options of bench_ibvx that apply, and the level. */
 final class Options {
-	static final String USAGE = "options: --level mpi|xdev|xxdev|natives  --label NAME  --sizes 0,8,64k,1m  --op LIST  --warmup N  --samples N\n"
+	static final String USAGE =
+			"options: --level mpi|xdev|xxdev|natives  --label NAME  --message bytes|doubles|column|tree  --sizes 0,8,64k,1m  --op LIST  --warmup N  --samples N\n"
 			+ "  --sample-ms N  --window N  --json FILE  --quiet  --probe-ms N  --near-below NS  --busy-above NS  --no-probe  --seek near|far";
 
 	String level = "mpi";
 	/** What the report calls the device; null: its name. */
 	String label;
+	/** What messages between two ranks are, see {@link Messages}. */
+	String message = Messages.BYTES;
 	List<Integer> sizes = numbers("0,1,8,64,256,1k,4k,16k,64k,128k,256k,1m,4m,16m", ",");
 	List<Op.Plan> plans;
 	int warmup = 20000;
@@ -58,6 +61,11 @@ final class Options {
 			break;
 		case "--label":
 			label = value;
+			break;
+		case "--message":
+			if (!Messages.KINDS.contains(value))
+				throw new IllegalArgumentException("--message takes one of " + Messages.KINDS + "; not \"" + value + "\"");
+			message = value;
 			break;
 		case "--sizes":
 			sizes = numbers(value, ",");

@@ -61,11 +61,11 @@ public final class PingPong {
 		switch (options.level) {
 		case "mpi":
 			MPI.Init(args);
-			return new MpiLayer();
+			return new MpiLayer(options.message);
 		case "xdev":
 			return new XdevLayer(args);
 		case "xxdev":
-			return new XxdevLayer(args);
+			return new XxdevLayer(args, options.message);
 		case "natives":
 			return (Layer) Class.forName("xdev.ibvdev.NativesLayer").getDeclaredMethod("open", String[].class).invoke(null, (Object) args);
 		default:

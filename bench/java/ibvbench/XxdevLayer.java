@@ -5,7 +5,7 @@ import xxdev.Device;
 import xxdev.PID;
 import xxdev.Request;
 
-/** An xxdev.Device: the message is an array, a double[] if it is long and its size allows that, else a byte[]. */
+/** An xxdev.Device: the message is an array, a double[] if it is long and its size allows that, else a byte[]; or a tree of objects. */
 final class XxdevLayer implements Layer {
 	private static final int TAG = 1;
 	private static final int CONTEXT = 77;
@@ -15,6 +15,7 @@ final class XxdevLayer implements Layer {
 	private final Device device;
 	private final int rank;
 	private final PID other;
+	private final String kind;
 	private final byte[] answer = {};
 	private Object out;
 	private Object in;
@@ -22,7 +23,10 @@ final class XxdevLayer implements Layer {
 	private Object[] ins;
 	private Request[] requests;
 
-	XxdevLayer(String[] args) {
+	XxdevLayer(String[] args, String message) {
+		kind = message;
+		if (kind.equals(Messages.COLUMN))
+			throw new IllegalArgumentException("--message column: xxdev has no derived types");
 		device = Device.newInstance(args[2]);
 		PID[] ids = device.init(args);
 		rank = device.id().rank();
@@ -36,8 +40,10 @@ final class XxdevLayer implements Layer {
 		return rank;
 	}
 
-	private static Object message(int bytes) {
-		return bytes >= DOUBLES && bytes % 8 == 0 ? new double[bytes / 8] : (Object) new byte[bytes];
+	private Object message(int bytes) {
+		if (kind.equals(Messages.TREE))
+			return Messages.tree(bytes);
+		return kind.equals(Messages.DOUBLES) || bytes >= DOUBLES && bytes % 8 == 0 ? new double[bytes / 8] : (Object) new byte[bytes];
 	}
 
 	@Override
@@ -46,7 +52,7 @@ final class XxdevLayer implements Layer {
 		ins = new Object[window];
 		for (int i = 0; i < window; i++) {
 			outs[i] = message(bytes);
-			ins[i] = message(bytes);
+			ins[i] = kind.equals(Messages.TREE) ? new Object[1] : message(bytes); // where the object goes
 		}
 		out = outs[0];
 		in = ins[0];
