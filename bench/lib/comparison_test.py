@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The arithmetic behind the tables of bench/run: states stay apart, doubt is reported, verdicts follow the limits."""
+import json
 import os
 import sys
 import tempfile
@@ -9,7 +10,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from comparison import perftest, results, sections, tables, targets  # noqa: E402  (the path has to be set first)
+from comparison import mpi_command, mpi_targets, perftest, results, sections, tables, targets  # noqa: E402  (the path has to be set first)
 
 IBVX, OPENMPI, MPICH = ("ibvx", "c", "ibvdev"), ("openmpi", "c", "default"), ("mpich", "c", "default")
 EIGHT = tables.latency_of(8)
@@ -104,6 +105,104 @@ class Sections(unittest.TestCase):
         self.assertIsNone(perftest._state(60, 220))
         self.assertIsNone(perftest._state(60, 90))
         self.assertIsNone(perftest._state(900, 900))
+
+
+class MpiTargets(unittest.TestCase):
+    """The table of bench/run --targets mpi."""
+    BCAST = results.What("bcast", 8, 1, 4)
+
+    def line(self, text):
+        return [line for line in mpi_targets.LINES if line.text == text][0]
+
+    def rows(self, text, *records):
+        return mpi_targets.block(pooled(*records), [self.line(text)])
+
+    def test_the_table_has_each_line_of_the_targets_once(self):
+        self.assertEqual(len(mpi_targets.LINES), len({line.text for line in mpi_targets.LINES}))
+        # 3 numbers of ranks, barrier and 5 operations of 4 sizes, 2 peers; 4 kernels, 2 numbers of ranks, time and share
+        self.assertEqual({"p2p": 6, "collectives": 3 * 21 * 2, "objects": 1, "npb": 16},
+                         {part: sum(line.part == part for line in mpi_targets.LINES) for part in mpi_targets.PARTS})
+
+    def test_the_faster_peer_counts(self):
+        _, rows, without = self.rows("bcast 8, 4 ranks / best C", record(mpi_targets.OURS, "near", [2.1] * 3, self.BCAST),
+                                     record(OPENMPI, "near", [3] * 3, self.BCAST), record(MPICH, "near", [2] * 3, self.BCAST))
+        self.assertEqual([["bcast 8, 4 ranks / best C, near", "2.10 us", "2.00 us (MPICH)", "1.05", "1.10", "met"]], rows)
+        self.assertEqual([], without)
+
+    def test_a_lucky_sample_is_no_peer(self):
+        _, rows, _ = self.rows("bcast 8, 4 ranks / best C", record(mpi_targets.OURS, "near", [2.1] * 3, self.BCAST),
+                               record(OPENMPI, "near", [3] * 3, self.BCAST), record(MPICH, "near", [0.1], self.BCAST))
+        self.assertEqual("3.00 us (Open MPI)", rows[0][2])
+
+    def test_the_limit_depends_on_the_ranks(self):
+        two = self.BCAST._replace(ranks=2)
+        _, rows, _ = self.rows("bcast 8, 2 ranks / best C", record(mpi_targets.OURS, "near",
+                               [2.1] * 3, two), record(OPENMPI, "near", [2] * 3, two))
+        self.assertEqual(["1.00", "missed"], rows[0][4:])
+
+    def test_states_are_compared_apart_and_thin_ones_left_out(self):
+        _, rows, _ = self.rows("bcast 8, 4 ranks / MPJ Express", record(mpi_targets.OURS, "near", [1] * 3, self.BCAST),
+                               record(mpi_targets.OURS, "far", [3] * 3,
+                                      self.BCAST), record(mpi_targets.EXPRESS, "near", [4] * 3, self.BCAST),
+                               record(mpi_targets.EXPRESS, "far", [5] * 3, self.BCAST), record(mpi_targets.OURS, "any", [9], self.BCAST),
+                               record(mpi_targets.EXPRESS, "any", [9], self.BCAST))
+        self.assertEqual([("0.25", "met"), ("0.60", "missed")], [(row[3], row[5]) for row in rows])
+
+    def test_without_enough_samples_the_state_with_most_is_shown_in_doubt(self):
+        _, rows, _ = self.rows("bcast 8, 4 ranks / MPJ Express", record(mpi_targets.OURS, "near", [1] * 2, self.BCAST),
+                               record(mpi_targets.OURS, "far", [3], self.BCAST), record(mpi_targets.EXPRESS, "near", [4] * 3, self.BCAST),
+                               record(mpi_targets.EXPRESS, "far", [5] * 3, self.BCAST))
+        self.assertEqual([("0.25", "met ~ (2 samples)")], [(row[3], row[5]) for row in rows])
+
+    def test_overlap_matters_near_the_target_only(self):
+        line = self.line("bcast 8, 4 ranks / best C")
+        self.assertEqual("met", mpi_targets.verdict(0.9, line, "the middle halves overlap"))
+        self.assertIn("overlap", mpi_targets.verdict(1.08, line, "the middle halves overlap"))
+
+    def test_faster_means_less_than_one(self):
+        line = self.line("NPB CG, 2 ranks, time")
+        self.assertEqual(["missed", "met"], [mpi_targets.verdict(value, line, None) for value in (1.0, 0.99)])
+
+    def test_without_a_target_there_is_no_verdict(self):
+        self.assertEqual("-", mpi_targets.verdict(0.5, self.line("Send/Recv byte[] 8 B / MPJ Express"), None))
+        self.assertEqual("1 of 2 met, 1 missed; 1 of these verdicts are in doubt (~).",
+                         mpi_targets.summary([["-"], ["met ~ (2 samples)"], ["missed"]]))
+
+    def test_messages_that_are_not_bytes_have_results_of_their_own(self):
+        what = tables.latency_of(mpi_targets.COLUMN)
+        _, rows, without = self.rows("column of 1000 x 1000 / MPJ Express", record(mpi_targets.OURS, "near", [1] * 3, what),
+                                     record(mpi_targets.EXPRESS, "near", [4] * 3, what))
+        self.assertEqual(([], ["column of 1000 x 1000 / MPJ Express"]), (rows, without))
+
+    def test_busy_runs_of_npb_count_only_where_there_are_no_others(self):
+        runs = [("ours", 2.0, 1), ("ours", 9.0, 50), ("ours", 2.2, 3), ("ours", 2.1, 0),
+                ("ibvdev", 3.0, 60), ("ibvdev", 3.1, 60), ("ibvdev", 3.2, 60)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "npb.jsonl")
+            with open(path, "w", encoding="utf-8") as out:
+                for device, seconds, busy in runs:
+                    out.write(json.dumps({"kernel": "FT", "class": "A", "ranks": 2, "device": device, "seconds": seconds,
+                                          "communication": 10 * seconds, "busy": busy}) + "\n")
+            r = results.Results()
+            mpi_command.add_npb(r, path)
+        _, rows, _ = mpi_targets.block(r, [self.line("NPB FT, 2 ranks, time"), self.line("NPB FT, 2 ranks, communication")])
+        self.assertEqual([["2.10 s", "3.10 s (MPJ Express)", "0.68", "< 1.00", "met"], ["21.0 %", "31.0 % (MPJ Express)", "0.68", "0.67", "missed"]],
+                         [row[1:] for row in rows])
+
+    def test_all_that_is_compared_is_measured(self):
+        planned = mpi_command.sections(mpi_command.FULL, mpi_targets.PARTS)
+        names = {name for _, group in planned for section in group for name in section.only}
+        key = {"java": lambda k: "%s-%s" % (k[1], k[2].replace(" ", "-")), "openmpi": lambda k: "openmpi", "mpich": lambda k: "mpich"}
+        for line in mpi_targets.LINES:
+            if line.part == "npb":
+                continue
+            for peer in (line.ours, *line.peers):
+                name = key[peer[0]](peer)
+                self.assertIn(name, names)
+                self.assertTrue(any(section.ranks == line.what.ranks and name in section.only and
+                                    any(op == line.what.op and (line.what.bytes in sizes or op == "barrier")
+                                        for op, sizes, _ in section.expanded(options))
+                                    for options, group in planned for section in group), line.text + ": " + name)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import tempfile
 import time
 from dataclasses import replace
 
-from . import placement, report, tables
+from . import mpi_command, placement, report, tables
 from .contestants import Places, installed
 from .jobs import Runner
 from .results import Results
@@ -36,6 +36,8 @@ def parse(argv):
                       help="a short table: ibvdev against niodev under MPJ Express")
     mode.add_argument("--smoke", dest="mode", action="store_const", const="smoke",
                       help="everything once with tiny counts; the times mean nothing")
+    parser.add_argument("--targets", choices=["mpi"],
+                        help="another table: the targets of the package mpi; --targets mpi --help has its options")
     parser.add_argument("--sizes", help="bytes of latency (and bandwidth with --op), such as 0,8,1k,64k,1m")
     parser.add_argument("--op", help="only these operations, such as latency,bandwidth=8/64k@16 (see bench_ibvx --help)")
     parser.add_argument("--ranks", type=int, default=2, help="with --op: ranks of the job (default 2)")
@@ -152,6 +154,8 @@ def measure(args, clock, sections, runner, contestants, options, pairs):
 
 
 def main(argv):
+    if any(word.split("=")[0] == "--targets" for word in argv):
+        return mpi_command.main(argv)
     args = parse(argv)
     places = Places(os.environ)
     found, absent = installed(places)

@@ -50,22 +50,28 @@ class Places:
         return [os.path.join(self.root, "scripts", "ibvrun"), "-np", str(ranks), *more]
 
 
-def _java(places, device, level, pinned=True):
+def _java(places, device, level, pinned=True, package="mpjexpress", message=None):
     # smpdev's ranks are threads, which pin themselves
     bind = [] if device == "smpdev" or not pinned else ["--bind", "core"]
+    name = ("ours" if package == "ours" else device) + ("" if pinned else " unpinned") + (" " + message if message else "")
+    label = ["--label", name] if name != device else []
 
     def command(ranks, crowded):
         heap = ["-Xms64m", "-Xmx768m"] if crowded else ["-Xms256m"]
-        return places.ibvrun(ranks, *bind, "-dev", device, "-mpi", "mpjexpress", "-cp", places.bench_jar(), *heap, "ibvbench.PingPong",
-                             "--level", level, *(() if pinned else ("--label", name)))
+        return places.ibvrun(ranks, *bind, "-dev", device, "-mpi", package, "-cp", places.bench_jar(), *heap, "ibvbench.PingPong",
+                             "--level", level, *label, *(["--message", message] if message else []))
 
     # niodev and smpdev look at every entry of a queue, and smpdev keeps no message that nobody waits for
     lacks = {"smpdev": {"posted": "posted@1/100", "unexpected": "", "threads": ""},
              "niodev": {"posted": "posted@1/100", "unexpected": "unexpected@1/100"}}.get(device, {})
-    name = device if pinned else device + " unpinned"
     return Contestant(("%s-%s" % (level, name)).replace(" ", "-"), "%s %s" % (level, name), ("java", level, name), command,
                       {"IBVDEV_BUILD": places.build}, ours=device == "ibvdev", lacks=lacks,
                       max_ranks=2 if device == "smpdev" else 1000)
+
+
+def of_messages(places, level, package, message):
+    """Java on ibvdev with messages that are not bytes: doubles, column or tree."""
+    return _java(places, "ibvdev", level, package=package, message=message)
 
 
 def _openmpi(places, device, *mca):
@@ -129,6 +135,7 @@ def _java_contestants(places, found, absent):
         absent.append(Absent("all of Java", "bench.jar is not built", "meson setup -Djava=enabled build && ninja -C build"))
         return
     found += [_java(places, "ibvdev", level) for level in ("natives", "xdev", "xxdev", "mpi")]
+    found.append(_java(places, "ibvdev", "mpi", package="ours"))
     found += [_java(places, "niodev", level) for level in ("xdev", "mpi")]
     found.append(_java(places, "niodev", "mpi", pinned=False))
     home = os.environ.get("MPJ_HOME", "/usr/share/mpj")

@@ -54,7 +54,7 @@ class Options:
         return options + (["--no-probe"] if self.no_probe else [])
 
 
-JOBS = ("ibvx", "mpi-ibvdev", "mpi-niodev", "openmpi", "mpich")  # those that run with any number of ranks
+JOBS = ("ibvx", "mpi-ours", "mpi-ibvdev", "mpi-niodev", "openmpi", "mpich")  # those that run with any number of ranks
 PAIRS = JOBS + ("openmpi-nocma", "mpi-smpdev")
 BASIC = "latency,bandwidth=8k/64k/512k/4m,rate"
 QUEUES = "bibandwidth=64k/1m,posted,unexpected,exchange,exposed"
@@ -82,7 +82,7 @@ MODES = {
     ]),
     "quick": (Options("8,1k,64k,1m", 2, 100, 4, 8, warmup=10000, perftest_samples=2), [
         Section(2, "latency,rate"),
-        Section(4, "barrier,allreduce=8", ("ibvx", "mpi-ibvdev", "mpi-niodev", "openmpi")),
+        Section(4, "barrier,allreduce=8", ("ibvx", "mpi-ours", "mpi-ibvdev", "mpi-niodev", "openmpi")),
     ]),
     "demo": (Options("8,1k,64k,1m", 2, 30, 9, 15, no_probe=True), [Section(2, "latency", ("mpi-ibvdev", "mpi-niodev"))]),
     "smoke": (Options("0,8,100k", 1, 600, 2, 1, warmup=20, window=4, no_probe=True, perftest_samples=1), [
