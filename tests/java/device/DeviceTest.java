@@ -58,6 +58,7 @@ final class DeviceTest {
 	}
 
 	@EveryMode
+	@Tag("allocator")
 	void memoryRunsOut(Mode mode) {
 		cases(Job.of(mode, 1, Lifecycle.class, "memory").option("-Xms256m"));
 	}

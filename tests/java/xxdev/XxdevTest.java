@@ -8,6 +8,7 @@ import harness.Job;
 import harness.Mode;
 import harness.Result;
 import java.io.File;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The device behind the interface of FastMPJ, without MPJ Express on the class path. */
@@ -96,6 +97,7 @@ final class XxdevTest {
 	}
 
 	@Test
+	@Tag("allocator")
 	void allocations() {
 		finishes(job(Mode.PLAIN, 2, Allocations.class));
 	}
