@@ -134,6 +134,15 @@ class MpiTargets(unittest.TestCase):
                                record(OPENMPI, "near", [3] * 3, self.BCAST), record(MPICH, "near", [0.1], self.BCAST))
         self.assertEqual("3.00 us (Open MPI)", rows[0][2])
 
+    def test_a_peer_without_figures_in_a_state_leaves_its_ratio_in_doubt(self):
+        near = [record(mpi_targets.OURS, "near", [2] * 3, self.BCAST), record(MPICH, "near", [9] * 3, self.BCAST)]
+        far = [record(mpi_targets.OURS, "far", [4], self.BCAST), record(MPICH, "far", [19], self.BCAST)]
+        openmpi = record(OPENMPI, "far", [5], self.BCAST)
+        _, rows, _ = self.rows("bcast 8, 4 ranks / best C", *near, openmpi)
+        self.assertEqual(["met ~ (no sample of Open MPI)"], [row[5] for row in rows])
+        _, rows, _ = self.rows("bcast 8, 4 ranks / best C", *near, *far, openmpi)
+        self.assertEqual([("5.00 us (Open MPI)", "met ~ (1 sample)")], [(row[2], row[5]) for row in rows])
+
     def test_the_limit_depends_on_the_ranks(self):
         two = self.BCAST._replace(ranks=2)
         _, rows, _ = self.rows("bcast 8, 2 ranks / best C", record(mpi_targets.OURS, "near",

@@ -88,15 +88,21 @@ def best(results, line, state):
     return min(enough, key=lambda pair: pair[1].median) if enough else (None, None)
 
 
+def absent(results, line, state):
+    """Those peers that have figures, but not in this state: the best of the others need not be the best."""
+    return [key for key in line.peers if not results.cell(key, line.what, state)
+            and any(results.cell(key, line.what, other) for other in STATES)]
+
+
 def compared(results, line):
-    """(state, ours, key of the peer, peer): all states with enough samples of both, else that with the most."""
+    """(state, ours, key of the peer, peer): all states with enough samples of ours and all peers, else that with the most."""
     found = []
     for state in STATES:
         mine, (key, other) = results.cell(line.ours, line.what, state), best(results, line, state)
         if mine and other:
             found.append((state, mine, key, other))
-    enough = [one for one in found if min(len(one[1]), len(one[3])) >= FEW_SAMPLES]
-    return enough or sorted(found, key=lambda one: -min(len(one[1]), len(one[3])))[:1]
+    enough = [one for one in found if min(len(one[1]), len(one[3])) >= FEW_SAMPLES and not absent(results, line, one[0])]
+    return enough or sorted(found, key=lambda one: (len(absent(results, line, one[0])), -min(len(one[1]), len(one[3]))))[:1]
 
 
 def _title(key):
@@ -112,6 +118,9 @@ def block(results, lines=None):
             without.append(line.text)
         for state, mine, key, other in found:
             value, doubt = ratio(mine, other)
+            away = absent(results, line, state)
+            if away:
+                doubt = "no sample of %s" % " and ".join(_title(key) for key in away)
             unit = mine.unit
             rows.append([line.text + ("" if state == "any" else ", " + state), "%s %s" % (number(mine.median), unit),
                          "%s %s (%s)" % (number(other.median), unit, _title(key)), "%.2f" % value,
