@@ -11,6 +11,9 @@ final class Harness {
 	private static final int WARMUP_FULL_BYTES = 4096;
 	private static final int WARMUP_OF_ALL = 4;
 	private static final long WARMUP_LIMIT_NS = 5_000_000_000L;
+	/** Of an operation of all ranks, for each iteration of the warm-up, and in all: the compilers of the JVMs share the processors with the ranks. */
+	private static final long WARMUP_LEAST_NS = 100_000;
+	private static final long WARMUP_ENOUGH_NS = 1_000_000_000L;
 	private static final long SAMPLES_LIMIT_NS = 10_000_000_000L;
 
 	private static final long SEEK_LIMIT_NS = 800_000_000L;
@@ -174,14 +177,17 @@ final class Harness {
 		double warmup = options.warmup / (command.op.ofAll() ? WARMUP_OF_ALL * units : units / 2);
 		if (command.bytes > WARMUP_FULL_BYTES)
 			warmup = warmup * WARMUP_FULL_BYTES / command.bytes;
+		long least = command.op.ofAll() ? Math.min(options.warmup * WARMUP_LEAST_NS, WARMUP_ENOUGH_NS) : 0;
 		long start = System.nanoTime();
 		long done = 0;
+		long took;
 		double us;
 		do {
-			long iterations = Math.max(2, done);
+			long iterations = Math.max(2, Math.min(done, (long) Math.max(warmup, 2)));
 			us = timed(command.times(iterations));
 			done += iterations;
-		} while (done < warmup && System.nanoTime() - start < WARMUP_LIMIT_NS);
+			took = System.nanoTime() - start;
+		} while (took < least || done < warmup && took < WARMUP_LIMIT_NS);
 		return command.times(Math.max(2, (long) (options.sampleNs / 1e3 / (us * units + 1e-3))));
 	}
 
