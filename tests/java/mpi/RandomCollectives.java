@@ -15,6 +15,8 @@ import mpi.Op;
  */
 public final class RandomCollectives {
 	private static final int ROOM = 4;
+	/** In some operations: so long parts go from array to array. */
+	private static final int LONG_ROOM = 6000;
 	private static final Datatype[] BASIC = {MPI.BYTE, MPI.CHAR, MPI.SHORT, MPI.INT, MPI.LONG, MPI.FLOAT, MPI.DOUBLE};
 	private static final Class<?>[] ELEMENTS = {byte.class, char.class, short.class, int.class, long.class, float.class, double.class};
 	private static final Op[] OPS = {MPI.SUM, MPI.MAX, MPI.MIN};
@@ -42,6 +44,7 @@ public final class RandomCollectives {
 	private final int size;
 	private int step;
 	private int basic;
+	private boolean isLong;
 	private int offset;
 
 	private RandomCollectives(long seed, Intracomm comm) {
@@ -193,6 +196,7 @@ public final class RandomCollectives {
 
 	private void operation() {
 		basic = random.nextInt(BASIC.length);
+		isLong = random.nextInt(16) == 0;
 		offset = random.nextInt(3);
 		int kind = random.nextInt(10);
 		boolean started = random.nextBoolean();
@@ -211,11 +215,16 @@ public final class RandomCollectives {
 		neighbours();
 	}
 
+	/** Items of a rank. */
+	private int items() {
+		return random.nextInt(isLong && random.nextInt(3) > 0 ? LONG_ROOM : ROOM);
+	}
+
 	/** Items of each rank; even: the same number. */
 	private int[] counts(boolean even) {
 		int[] counts = new int[size];
-		int each = random.nextInt(ROOM);
-		Arrays.setAll(counts, i -> even ? each : random.nextInt(ROOM));
+		int each = items();
+		Arrays.setAll(counts, i -> even ? each : items());
 		return counts;
 	}
 
@@ -252,7 +261,7 @@ public final class RandomCollectives {
 		if (rank == root) {
 			other(shape); // all draw the same numbers
 		}
-		int items = random.nextInt(ROOM);
+		int items = items();
 		int here = items * shape.map.length / mine.map.length;
 		Object buf = filled(rank, offset + mine.reach(here) + 1, 0);
 		Object want = filled(rank, Array.getLength(buf), 0);
@@ -324,7 +333,7 @@ public final class RandomCollectives {
 		Shape from = shape();
 		Shape to = other(from);
 		int[][] counts = new int[size][]; // [sender][receiver]
-		int each = random.nextInt(ROOM);
+		int each = items();
 		for (int i = 0; i < size; i++) {
 			counts[i] = counts(false);
 			if (even) {
@@ -365,7 +374,7 @@ public final class RandomCollectives {
 	private void reduce(boolean started, int which, int root) {
 		Shape shape = shape();
 		int[] shares = counts(false);
-		int items = which == 3 ? Arrays.stream(shares).sum() : random.nextInt(ROOM);
+		int items = which == 3 ? Arrays.stream(shares).sum() : items();
 		int op = random.nextInt(OPS.length);
 		Object out = filled(rank, offset + shape.reach(items) + 1, 0);
 		int length = Array.getLength(out);
@@ -407,7 +416,7 @@ public final class RandomCollectives {
 	private void neighbours() {
 		Shape from = shape();
 		Shape to = other(from);
-		int items = random.nextInt(ROOM);
+		int items = items();
 		int room = items * from.map.length / to.map.length;
 		int left = (rank + size - 1) % size;
 		int length = offset + from.reach(items) + 1;
