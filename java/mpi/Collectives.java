@@ -160,11 +160,14 @@ final class Collectives {
 		int step = 1;
 		while (step < size && (virtual & step) == 0)
 			step <<= 1;
+		MPIException failed = null;
 		if (virtual != 0)
-			same("Bcast", count, type, recv("Bcast", buf, offset, count, type, (virtual - step + root) % size, BCAST));
+			failed = received(null, "Bcast", buf, offset, count, type, (virtual - step + root) % size, BCAST);
 		for (step >>= 1; step > 0; step >>= 1)
 			if (virtual + step < size)
 				send("Bcast", buf, offset, count, type, (virtual + step + root) % size, BCAST);
+		if (failed != null)
+			throw failed;
 	}
 
 	private static void verify(String operation, Object buf, int offset, int count, Datatype type) {
@@ -193,6 +196,16 @@ final class Collectives {
 		if (came != count * type.size)
 			throw Errors.of(operation + ": rank " + status.source + " sent " + came + " elements, this process expects " + count * type.size
 					+ ": name the same count everywhere");
+	}
+
+	/** Receives one of several messages. The first error of all is returned and not thrown: other processes wait for what is still to be done. */
+	private MPIException received(MPIException before, String operation, Object buf, int offset, int count, Datatype type, int from, int tag) {
+		try {
+			same(operation, count, type, recv(operation, buf, offset, count, type, from, tag));
+			return before;
+		} catch (MPIException e) {
+			return before == null ? e : before;
+		}
 	}
 
 	/** Root's own part goes from buffer to buffer. */
@@ -228,9 +241,12 @@ final class Collectives {
 			return;
 		}
 		own("Gather", sendbuf, sendoffset, sendcount, sendtype, recvbuf, parts.begin(recvoffset, root, recvtype), parts.count(root), recvtype);
+		MPIException failed = null;
 		for (int from = 0; from < size; from++)
 			if (from != root)
-				recv("Gather", recvbuf, parts.begin(recvoffset, from, recvtype), parts.count(from), recvtype, from, GATHER);
+				failed = received(failed, "Gather", recvbuf, parts.begin(recvoffset, from, recvtype), parts.count(from), recvtype, from, GATHER);
+		if (failed != null)
+			throw failed;
 	}
 
 	void scatter(Object sendbuf, int sendoffset, Parts parts, Datatype sendtype, Object recvbuf, int recvoffset, int recvcount, Datatype recvtype, int root) {
@@ -242,7 +258,7 @@ final class Collectives {
 									 recvoffset, recvcount, recvtype, has, root)))
 			return;
 		if (!has) {
-			recv("Scatter", recvbuf, recvoffset, recvcount, recvtype, root, SCATTER);
+			same("Scatter", recvcount, recvtype, recv("Scatter", recvbuf, recvoffset, recvcount, recvtype, root, SCATTER));
 			return;
 		}
 		for (int to = 0; to < size; to++)
@@ -293,6 +309,7 @@ final class Collectives {
 		}
 		own(operation, sendbuf, sent.begin(sendoffset, rank, sendtype), sent.count(rank), sendtype, recvbuf, received.begin(recvoffset, rank, recvtype),
 				received.count(rank), recvtype);
+		MPIException failed = null;
 		for (int round = 0; round < size; round++) {
 			int partner = (round - rank + size) % size;
 			if (partner == rank)
@@ -301,11 +318,13 @@ final class Collectives {
 			if (isLong(sent, partner, sendtype))
 				out = isend(operation, sendbuf, sent.begin(sendoffset, partner, sendtype), sent.count(partner), sendtype, partner, tag);
 			if (isLong(received, partner, recvtype))
-				recv(operation, recvbuf, received.begin(recvoffset, partner, recvtype), received.count(partner), recvtype, partner, tag);
+				failed = received(failed, operation, recvbuf, received.begin(recvoffset, partner, recvtype), received.count(partner), recvtype, partner, tag);
 			if (out != null)
 				out.Wait();
 		}
 		Request.Waitall(requests);
+		if (failed != null)
+			throw failed;
 	}
 
 	/** The highest number of all processes. */
