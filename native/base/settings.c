@@ -105,11 +105,24 @@ static int reject(enum setting id, const char *value, const char *origin, const 
 	return error_set(-EINVAL, "setting %s=%.200s (%s): %s; give %s", setting_info(id)->name, value, origin, why, accepted);
 }
 
-/* Digits and, for sizes, one of kKmMgG.  False: malformed; an overflow reads as INT64_MAX. */
+/* 0x and at most 15 digits. */
+static bool parse_hexadecimal(const char *text, int64_t *out)
+{
+	size_t digits = strspn(text + 2, "0123456789abcdefABCDEF");
+
+	if (digits == 0 || digits > 15 || text[2 + digits])
+		return false;
+	*out = strtoll(text, NULL, 16);
+	return true;
+}
+
+/* Digits and, for sizes, one of kKmMgG; other numbers may be hexadecimal.  False: malformed; an overflow reads as INT64_MAX. */
 static bool parse_number(const char *text, bool units, int64_t *out)
 {
 	int64_t number = 0, scale = 1;
 
+	if (!units && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return parse_hexadecimal(text, out);
 	if (!isdigit((unsigned char)*text))
 		return false;
 	for (; *text >= '0' && *text <= '9'; text++) {

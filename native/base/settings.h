@@ -44,7 +44,8 @@ enum setting {
 	SETTING_VERBS_CONNECT,       /* choice: auto, cm, tcp */
 	SETTING_VERBS_MTU,           /* choice: auto, then enum ibv_mtu */
 	SETTING_VERBS_SERVICE_LEVEL, /* count: auto, 0 to 15 */
-	SETTING_VERBS_TRAFFIC_CLASS, /* count: auto, 0 to 255 */
+	SETTING_VERBS_TRAFFIC_CLASS,
+	SETTING_VERBS_PKEY,          /* count: auto, 0 to 255 */
 	SETTING_VERBS_RENDEZVOUS,    /* choice: auto, read, write */
 	SETTING_VERBS_CACHE_ENTRIES, /* count: buffers whose registrations stay */
 	SETTING_VERBS_CACHE_BYTES,   /* bytes of them */

@@ -88,6 +88,9 @@ static const struct setting_info table[SETTING_COUNT] = {
 		INT("verbs_service_level", "count", 0, 15, true, "auto", "InfiniBand service level of connections by TCP wire-up; auto: 0"),
 	[SETTING_VERBS_TRAFFIC_CLASS] = INT("verbs_traffic_class", "count", 0, 255, true, "auto",
 					    "traffic class of RoCE packets (DSCP and ECN, as the switches want it); auto: the system's"),
+	[SETTING_VERBS_PKEY] =
+		INT("verbs_pkey", "count", 1, 65535, true, "auto",
+		    "InfiniBand partition (P_Key, such as 0x8001) of connections by TCP wire-up; auto: the port's first full membership"),
 	[SETTING_VERBS_RENDEZVOUS] = CHOICE(
 		"verbs_rendezvous", rendezvous_choices, 2, "auto",
 		"which side transfers long messages by RDMA: the receiver (read) or the sender (write); auto: the receiver if it can"),

@@ -68,6 +68,9 @@ static void test_units_and_forms(void **state)
 	assert_string_equal(settings_text(s, SETTING_PSL), "1025");
 	assert_int_equal(set(s, "spin_us", "7"), 0);
 	assert_int_equal(settings_int(s, SETTING_SPIN_US), 7);
+	assert_int_equal(set(s, "spin_us", "0x1F"), 0);
+	assert_int_equal(settings_int(s, SETTING_SPIN_US), 31);
+	assert_string_equal(settings_text(s, SETTING_SPIN_US), "31");
 	assert_int_equal(set(s, "spin_us", "AUTO"), 0);
 	assert_int_equal(settings_int(s, SETTING_SPIN_US), -1);
 	assert_int_equal(set(s, "cma", "never"), 0);
@@ -110,6 +113,12 @@ static void test_bad_values_are_named(void **state)
 		{"psl", "9999999999999g"},
 		{"psl", "36893488147419103232"},
 		{"spin_us", "1k"},
+		{"spin_us", "0x"},
+		{"spin_us", "0xg"},
+		{"spin_us", "0x1 "},
+		{"spin_us", "0xfffffffffffffffff"},
+		{"verbs_pkey", "0"},
+		{"verbs_pkey", "0x10000"},
 		{"spin_us", "1000001"},
 		{"spin_us", "-1"},
 		{"eager_window", "65535"},

@@ -102,6 +102,7 @@ const struct adapter_far *adapter_far;
 struct adapter_weather adapter_weather;
 unsigned adapter_inlined, adapter_reads, adapter_writes, adapter_requests, adapter_troubles;
 struct adapter_path adapter_path;
+unsigned adapter_pkey_index;
 uint64_t adapter_rma_bytes;
 
 /* The GID entry of 127.0.0.2, and how often the addresses were asked for. */
@@ -281,8 +282,22 @@ static int fake_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_
 				    .active_mtu = IBV_MTU_1024,
 				    .lid = 3,
 				    .gid_tbl_len = RAIL_GID + 1,
+				    .pkey_tbl_len = 4,
 				    .link_layer = adapter_faults.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET,
 				    .max_msg_sz = adapter_faults.no_copy ? 1u << 31 : 10000};
+	return 0;
+}
+
+/* A limited member of the default partition, an empty entry, a full and a limited member of two others. */
+static int fake_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
+{
+	static const uint16_t keys[] = {0x7fff, 0, 0x8001, 0x0002};
+
+	(void)c;
+	(void)port;
+	if (index < 0 || index > 3)
+		return -1;
+	*pkey = htons(keys[index]);
 	return 0;
 }
 
@@ -794,6 +809,8 @@ static int fake_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 	    !(mask & IBV_QP_STATE))
 		return EINVAL;
 	q->state = a->qp_state;
+	if (a->qp_state == IBV_QPS_INIT && mask & IBV_QP_PKEY_INDEX)
+		adapter_pkey_index = a->pkey_index;
 	if (a->qp_state == IBV_QPS_RTR && address_is_wrong(a))
 		return EINVAL;
 	if (a->qp_state == IBV_QPS_RTR) {
@@ -1324,6 +1341,7 @@ const struct verbs_provider adapter_provider = {
 	.query_port = fake_query_port,
 	.has_paging = fake_has_paging,
 	.query_gid = fake_query_gid,
+	.query_pkey = fake_query_pkey,
 	.query_gid_ex = fake_query_gid_ex,
 	.get_device_list = fake_get_devices,
 	.free_device_list = fake_free_devices,

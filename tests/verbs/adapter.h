@@ -106,5 +106,7 @@ extern struct adapter_path {
 	enum ibv_mtu mtu;
 	uint8_t service_level, traffic_class;
 } adapter_path;
+/* Of the newest queue pair that was made by hand. */
+extern unsigned adapter_pkey_index;
 
 #endif

@@ -153,6 +153,41 @@ static void test_large_gid_index(void **state)
 	}
 }
 
+/* A partition is found whatever the membership that the setting names; a full member comes first. */
+static void test_partition(void **state)
+{
+	static const struct {
+		const char *setting;
+		bool there;
+		unsigned index;
+	} cases[] = {{NULL, true, 2},
+		     {"verbs_pkey=0x8001", true, 2},
+		     {"verbs_pkey=1", true, 2},
+		     {"verbs_pkey=0x8002", true, 3},
+		     {"verbs_pkey=0xffff", true, 0},
+		     {"verbs_pkey=0x8000", false, 0},
+		     {"verbs_pkey=0x8005", false, 0}};
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const settings[] = {"verbs_connect=tcp", cases[i / 2].setting, NULL};
+		struct pair p;
+
+		adapter_reset();
+		adapter_faults.infiniband = i % 2;
+		pair_open(&p, settings);
+		assert_int_equal(OPS.reaches(p.side[0].t, 1), cases[i / 2].there);
+		if (cases[i / 2].there) {
+			assert_true(pair_send_until(&p, 0, 1, 8));
+			pair_run(&p);
+			expect_good(&p.side[1], 1);
+			assert_int_equal(adapter_pkey_index, cases[i / 2].index);
+		}
+		pair_close(&p);
+		assert_int_equal(adapter_live(), 0);
+	}
+}
+
 static void test_calls_fail_in_turn(void **state)
 {
 	static const char *const no_srq[] = {"verbs_slots=4", "verbs_srq=0", "verbs_connect=tcp", NULL};
@@ -390,6 +425,7 @@ int main(void)
 		TEST(test_fallback),
 		TEST(test_iwarp_cannot),
 		TEST(test_large_gid_index),
+		TEST(test_partition),
 		TEST(test_calls_fail_in_turn),
 		TEST(test_secrets),
 		TEST(test_strangers),

@@ -11,6 +11,8 @@
 
 /* Entries of a port's GID table that are looked at, and that an address handle can name: its index has 8 bits. */
 #define GID_ENTRIES 256
+#define PKEY_PARTITION 0x7fffu
+#define PKEY_FULL 0x8000u
 
 /* name or name:port */
 bool gid_device_wanted(const struct verbs *v, const struct verbs_local *l)
@@ -54,8 +56,57 @@ static int gid_find(const struct verbs *v, struct ibv_context *c, uint8_t port, 
 	return found;
 }
 
+/* The P_Key of an entry, in host order; 0: none. */
+static unsigned gid_pkey(const struct verbs *v, const struct verbs_local *l, int index)
+{
+	__be16 key;
+
+	return v->api->query_pkey(l->context, l->port, index, &key) ? 0 : ntohs(key);
+}
+
+static void gid_warn_of_pkey(struct verbs *v, const struct verbs_local *l, int entries)
+{
+	char keys[128] = "";
+	size_t at = 0;
+
+	if (v->warned_pkey)
+		return;
+	v->warned_pkey = true;
+	for (int i = 0; i < entries && at + 8 < sizeof(keys); i++) {
+		unsigned key = gid_pkey(v, l, i);
+
+		if (key & PKEY_PARTITION)
+			at += (size_t)snprintf(keys + at, sizeof(keys) - at, " 0x%04x", key);
+	}
+	log_warn(v->env.log, "verbs: %s port %u is not used: verbs_pkey=0x%04x is not among its P_Keys:%s", l->device, l->port,
+		 (unsigned)settings_int(v->env.settings, SETTING_VERBS_PKEY), at ? keys : " none");
+}
+
+/* 15 bits name the partition; a full member (bit 15) may talk to all others, a limited one to full ones. */
+static bool gid_choose_pkey(struct verbs *v, struct verbs_local *l, int entries)
+{
+	int64_t wanted = settings_int(v->env.settings, SETTING_VERBS_PKEY);
+	int found = -1;
+
+	for (int i = 0; i < entries; i++) {
+		unsigned key = gid_pkey(v, l, i);
+
+		if (!(key & PKEY_PARTITION) || (wanted >= 0 && ((key ^ (unsigned)wanted) & PKEY_PARTITION)))
+			continue;
+		if (found < 0 || key & PKEY_FULL)
+			found = i;
+		if (key & PKEY_FULL)
+			break;
+	}
+	l->pkey_index = (uint16_t)(found < 0 ? 0 : found);
+	if (found >= 0 || wanted < 0)
+		return true;
+	gid_warn_of_pkey(v, l, entries);
+	return false;
+}
+
 /* InfiniBand: any address will do for the wire-up, packets go by LID. The first one is taken. */
-static bool gid_port_fits(const struct verbs *v, struct verbs_local *l, const struct sockaddr *addr)
+static bool gid_port_fits(struct verbs *v, struct verbs_local *l, const struct sockaddr *addr)
 {
 	int64_t wanted = settings_int(v->env.settings, SETTING_VERBS_GID_INDEX);
 	struct ibv_port_attr port;
@@ -72,7 +123,7 @@ static bool gid_port_fits(const struct verbs *v, struct verbs_local *l, const st
 		index = gid_find(v, l->context, l->port, port.gid_tbl_len, addr);
 		l->method = VERBS_TCP_ROCE;
 		l->gid_index = (uint8_t)index;
-		return index >= 0;
+		return index >= 0 && gid_choose_pkey(v, l, port.pkey_tbl_len);
 	}
 	l->method = VERBS_TCP_IB;
 	l->gid_index = wanted > 0 ? (uint8_t)wanted : 0;
@@ -80,7 +131,7 @@ static bool gid_port_fits(const struct verbs *v, struct verbs_local *l, const st
 		if (v->locals[i].context == l->context && v->locals[i].port == l->port)
 			return false;
 	}
-	return true;
+	return gid_choose_pkey(v, l, port.pkey_tbl_len);
 }
 
 int gid_open_devices(struct verbs *v)

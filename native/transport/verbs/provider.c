@@ -40,6 +40,7 @@ static int provider_open_verbs(void)
 		{"ibv_close_device", &p->close_device},
 		{"ibv_query_device", &p->query_device},
 		{"ibv_query_gid", &p->query_gid},
+		{"ibv_query_pkey", &p->query_pkey},
 		{"ibv_get_async_event", &p->get_async_event},
 		{"ibv_ack_async_event", &p->ack_async_event},
 		{"ibv_alloc_pd", &p->alloc_pd},

@@ -16,8 +16,10 @@ static int qp_modify(struct verbs_conn *c, struct ibv_qp_attr *attr, int mask, c
 
 struct ibv_qp *qp_make(struct verbs_conn *c, struct ibv_qp_init_attr *attr)
 {
+	const struct verbs_local *at = &c->verbs->locals[c->peer->local];
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = c->verbs->locals[c->peer->local].port,
+				   .pkey_index = at->pkey_index,
+				   .port_num = at->port,
 				   .qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, err;
 	struct ibv_qp *qp = c->verbs->api->make_qp(c->device->pd, attr);

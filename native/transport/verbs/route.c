@@ -118,10 +118,11 @@ static int route_try(struct verbs *v, struct verbs_local *l)
 
 static void route_warn_of_path(const struct verbs *v)
 {
-	if (settings_int(v->env.settings, SETTING_VERBS_MTU) > 0 || settings_int(v->env.settings, SETTING_VERBS_SERVICE_LEVEL) >= 0)
+	if (settings_int(v->env.settings, SETTING_VERBS_MTU) > 0 || settings_int(v->env.settings, SETTING_VERBS_SERVICE_LEVEL) >= 0 ||
+	    settings_int(v->env.settings, SETTING_VERBS_PKEY) >= 0)
 		log_warn(v->env.log,
-			 "verbs: RDMA CM chooses MTU and service level by itself, verbs_mtu and verbs_service_level are ignored: "
-			 "verbs_connect=tcp uses them");
+			 "verbs: RDMA CM chooses MTU, service level and P_Key by itself, verbs_mtu, verbs_service_level and verbs_pkey are "
+			 "ignored: verbs_connect=tcp uses them");
 }
 
 static int route_add(struct verbs *v, const struct sockaddr *addr)
@@ -184,9 +185,10 @@ int route_scan(struct verbs *v, uint16_t tcp_port)
 	if (rc == 0 && v->local_count == 0) {
 		const char *want = settings_text(v->env.settings, SETTING_VERBS_DEVICE);
 
-		rc = error_set(-ENODEV, "no address of this machine belongs to an active port of %s%s%s",
+		rc = error_set(-ENODEV, "no address of this machine belongs to an active port of %s%s%s%s",
 			       *want ? "the RDMA device " : "an RDMA device", want,
-			       settings_int(v->env.settings, SETTING_VERBS_GID_INDEX) >= 0 ? " with this verbs_gid_index" : "");
+			       settings_int(v->env.settings, SETTING_VERBS_GID_INDEX) >= 0 ? " with this verbs_gid_index" : "",
+			       v->warned_pkey ? " with this verbs_pkey" : "");
 	}
 	return rc;
 }

@@ -54,6 +54,7 @@ struct verbs_local {
 	struct ibv_context *context;
 	uint8_t port;
 	uint8_t gid_index; /* TCP wire-up */
+	uint16_t pkey_index;
 	enum verbs_method method;
 };
 
@@ -80,7 +81,7 @@ struct verbs {
 	uint32_t first_credit; /* quota of a new connection */
 	uint64_t buffer_bytes; /* registered for packets on one device, at most */
 	size_t register_max;   /* bytes of messages registered at a time; 0: no limit */
-	bool warned_memory;
+	bool warned_memory, warned_pkey;
 	size_t get_min;
 	enum verbs_rendezvous rendezvous;
 	struct regcache_ranges ranges; /* user memory that stays mapped */
