@@ -3,7 +3,9 @@ package mpi;
 
 /**
  * A communicator of one group, with collective operations (MPI 4.0, section 6). All processes of the group call the same ones in the same order; each blocks until its own part is
- * complete. Buffers that are not significant at a process are not looked at. Displacements are multiples of the datatype's extent.
+ * complete. Buffers that are not significant at a process are not looked at. Displacements are multiples of the datatype's extent. Counts that do not match are an error of
+ * the program: an {@link MPIException} at one process at least; but where they differ so that processes choose different algorithms, by size, these may wait for each
+ * other.
  */
 public class Intracomm extends NonBlocking {
 	final Collectives collectives;
