@@ -52,6 +52,9 @@ void ibvx_continuation_start(struct ibvx *ep, struct ibvx_continuation *c);
 int ibvx_continuation_send(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_sbuf *buf, int dest, int tag, int context);
 int ibvx_continuation_recv(struct ibvx *ep, struct ibvx_completion *done, const struct ibvx_rbuf *buf, int source, int tag, int context);
 
+/* An error with text if a rank that c needs has died, or any if that ends the job; else 0. */
+int ibvx_continuation_check(struct ibvx *ep, const struct ibvx_continuation *c);
+
 /* Until c is over: 0, or -ESHUTDOWN: the endpoint was aborted, and the library does not use c any more.  test: 1 or 0. */
 int ibvx_continuation_wait(struct ibvx *ep, struct ibvx_continuation *c);
 /* start and wait in one call. */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 7u
+#define WIRE_VERSION 8u
 
 enum wire_kind {
 	WIRE_NONE = 0,

@@ -57,6 +57,7 @@ enum setting {
 	SETTING_OFI_PROVIDER,        /* provider of libfabric; empty: the best one */
 	SETTING_OFI_TIMEOUT_MS,      /* ms of silence until a peer is given up; 0: never */
 	/* algorithms of the collective operations (coll/build.h): choices, auto first */
+	SETTING_COLL_SHARED,
 	SETTING_COLL_BARRIER,
 	SETTING_COLL_BCAST,
 	SETTING_COLL_GATHER,

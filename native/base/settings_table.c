@@ -116,6 +116,8 @@ static const struct setting_info table[SETTING_COUNT] = {
 	[SETTING_OFI_TIMEOUT_MS] =
 		INT("ofi_timeout_ms", "ms", 0, MS_MAX, false, "15000",
 		    "how long a peer may be silent, also a stopped one, until libfabric's connection to it is given up; 0: for ever"),
+	[SETTING_COLL_SHARED] =
+		BOOL("coll_shared", "1", "short collective operations within a node through shared memory, without messages"),
 	[SETTING_COLL_BARRIER] =
 		CHOICE("coll_barrier", barrier_choices, 2, "auto", "algorithm of barrier; auto: by number of ranks and processors"),
 	[SETTING_COLL_BCAST] = CHOICE("coll_bcast", bcast_choices, 4, "auto", "algorithm of bcast; auto: by size and number of ranks"),

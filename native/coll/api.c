@@ -3,7 +3,9 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "coll/area.h"
 #include "coll/build.h"
+#include "coll/shared.h"
 
 /* The longest message (ibvx.h). */
 #define BYTES_MAX ((size_t)PTRDIFF_MAX / 8)
@@ -115,21 +117,15 @@ static int check(const struct ibvx_comm *comm, const struct ibvx_coll *a, struct
 	return a->kind >= IBVX_REDUCE ? check_reduction(comm, a, op) : check_moving(comm, a);
 }
 
-/* A schedule that is ready to begin, or NULL with the text set and *rc. */
-static struct schedule *prepare(struct ibvx_comm *comm, const struct ibvx_coll *a, int *rc)
+/* A schedule that is ready to begin, or NULL with the text set and *rc.  The arguments have been checked. */
+static struct schedule *build(struct ibvx_comm *comm, const struct ibvx_coll *a, const struct coll_op *op, int *rc)
 {
-	struct coll_op op = {0};
-	struct schedule *s;
+	struct schedule *s = schedule_get(comm);
 
-	*rc = check(comm, a, &op);
-	if (*rc)
+	*rc = s ? 0 : -ENOMEM;
+	if (!s)
 		return NULL;
-	s = schedule_get(comm);
-	if (!s) {
-		*rc = -ENOMEM;
-		return NULL;
-	}
-	s->op = op;
+	s->op = *op;
 	builders[a->kind](s, a);
 	if (!s->error)
 		return s;
@@ -138,9 +134,12 @@ static struct schedule *prepare(struct ibvx_comm *comm, const struct ibvx_coll *
 	return NULL;
 }
 
-static uint32_t next_sequence(struct ibvx_comm *comm)
+static struct schedule *prepare(struct ibvx_comm *comm, const struct ibvx_coll *a, int *rc)
 {
-	return atomic_fetch_add_explicit(&comm->sequence, 1, memory_order_relaxed);
+	struct coll_op op = {0};
+
+	*rc = check(comm, a, &op);
+	return *rc ? NULL : build(comm, a, &op, rc);
 }
 
 /* The result of an operation that is over. */
@@ -151,12 +150,19 @@ static int outcome(const struct schedule *s)
 
 int ibvx_coll_run(struct ibvx_comm *comm, const struct ibvx_coll *coll)
 {
-	int rc;
-	struct schedule *s = prepare(comm, coll, &rc);
+	struct coll_op op = {0};
+	int rc = check(comm, coll, &op);
+	struct schedule *s;
 
+	if (rc == 0 && shared_fits(comm, coll, &op)) {
+		rc = area_ready(comm);
+		if (rc > 0)
+			return shared_run(comm, coll, &op);
+	}
+	s = rc ? NULL : build(comm, coll, &op, &rc);
 	if (!s)
 		return rc;
-	rc = schedule_execute(s, next_sequence(comm));
+	rc = schedule_execute(s, schedule_tag(comm));
 	rc = rc ? rc : outcome(s);
 	schedule_put(s);
 	return rc;
@@ -169,7 +175,7 @@ int ibvx_coll_start(struct ibvx_comm *comm, const struct ibvx_coll *coll, ibvx_c
 
 	*req = s ? schedule_handle(s) : 0;
 	if (s)
-		schedule_start(s, next_sequence(comm));
+		schedule_start(s, schedule_tag(comm));
 	return s ? 0 : rc;
 }
 
@@ -197,7 +203,7 @@ int ibvx_coll_begin(struct ibvx_comm *comm, ibvx_coll_req req)
 	else if (s->active)
 		rc = error_set(-EBUSY, "collective operation %#llx is under way: wait for it first", (unsigned long long)req);
 	else
-		schedule_start(s, next_sequence(s->comm));
+		schedule_start(s, schedule_tag(s->comm));
 	schedule_leave(s);
 	return rc;
 }

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "coll/engine.h"
+#include "coll/area.h"
 #include "coll/schedule.h"
 
 static void engine_free(struct engine *engine)
 {
 	schedule_free_all(engine);
+	area_free_all(engine);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
 }
@@ -23,6 +24,7 @@ void comm_put(struct ibvx_comm *comm)
 
 	if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) != 1)
 		return;
+	area_leave(comm);
 	comm_id_release(engine, comm->id);
 	free(comm->peers);
 	free(comm);
@@ -60,6 +62,7 @@ struct ibvx_comm *comm_new(struct engine *engine, int id, int rank, int size, in
 	comm->size = size;
 	comm->peers = peers;
 	comm->shared_processors = comm_shared_processors(comm);
+	area_possible(comm);
 	atomic_init(&comm->references, 1);
 	pthread_mutex_lock(&engine->lock);
 	engine->communicators++;

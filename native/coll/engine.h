@@ -11,8 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ibvx_area.h"
 #include "ibvx_coll.h"
 
+struct area;
+struct area_memory;
 struct schedule;
 
 #define ENGINE_ID_WORDS (IBVX_COMM_MAX / 64)
@@ -26,6 +29,10 @@ struct engine {
 	uint32_t slot_count;
 	struct schedule *free;
 	uint64_t ids[ENGINE_ID_WORDS]; /* bit set: the id is free */
+	struct engine_area {
+		struct area_memory *memory; /* NULL: never used */
+		int members;
+	} areas[IBVX_AREAS]; /* those of this rank */
 };
 
 struct ibvx_comm {
@@ -36,6 +43,9 @@ struct ibvx_comm {
 	int32_t *peers;            /* rank in the endpoint of each member; NULL: the same */
 	_Atomic uint32_t sequence; /* of its operations: the tag */
 	_Atomic uint32_t references;
+	/* of the thread that is in a blocking operation */
+	struct area *area; /* NULL: none */
+	int area_uses;     /* operations that could have used one so far; -1: it gets none */
 };
 
 static inline int comm_peer(const struct ibvx_comm *comm, int rank)

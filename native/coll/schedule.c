@@ -148,11 +148,11 @@ static void schedule_release(struct ibvx_continuation *c)
 	schedule_put((struct schedule *)(void *)c);
 }
 
-static void schedule_rewind(struct schedule *s, uint32_t sequence)
+static void schedule_rewind(struct schedule *s, int tag)
 {
 	s->continuation = (struct ibvx_continuation){
 		.run = schedule_run, .needs = schedule_needs, .release = schedule_release, .by_caller = s->op.user != NULL};
-	s->tag = (int)(sequence & INT32_MAX);
+	s->tag = tag;
 	s->error = 0;
 	s->at = 0;
 	s->pending = 0;
@@ -161,16 +161,34 @@ static void schedule_rewind(struct schedule *s, uint32_t sequence)
 		s->steps[i].complete = false;
 }
 
-void schedule_start(struct schedule *s, uint32_t sequence)
+int schedule_tag(struct ibvx_comm *comm)
 {
-	schedule_rewind(s, sequence);
+	return (int)(atomic_fetch_add_explicit(&comm->sequence, 1, memory_order_relaxed) & (INT32_MAX >> 1));
+}
+
+void schedule_start(struct schedule *s, int tag)
+{
+	schedule_rewind(s, tag);
 	ibvx_continuation_start(s->comm->engine->ep, &s->continuation);
 }
 
-int schedule_execute(struct schedule *s, uint32_t sequence)
+int schedule_execute(struct schedule *s, int tag)
 {
-	schedule_rewind(s, sequence);
+	schedule_rewind(s, tag);
 	return ibvx_continuation_run(s->comm->engine->ep, &s->continuation);
+}
+
+int schedule_check_members(struct ibvx_comm *comm)
+{
+	struct schedule *s = schedule_get(comm);
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	schedule_rewind(s, 0);
+	rc = ibvx_continuation_check(comm->engine->ep, &s->continuation);
+	schedule_put(s);
+	return rc;
 }
 
 /* --- building --- */

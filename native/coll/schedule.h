@@ -75,10 +75,14 @@ void *schedule_scratch(struct schedule *s, size_t bytes);
 /* Sets the error of the building: code. */
 int schedule_refuse(struct schedule *s, int code, const char *fmt, ...) __attribute__((cold, format(printf, 3, 4)));
 
-/* Begins it, with a sequence number of its communicator. */
-void schedule_start(struct schedule *s, uint32_t sequence);
+/* The tag of a communicator's next operation: the same on all members, and not AREA_TAG. */
+int schedule_tag(struct ibvx_comm *comm);
+/* Begins it, with the tag of all its messages. */
+void schedule_start(struct schedule *s, int tag);
 /* The same, and waits: what ibvx_continuation_wait() returns. */
-int schedule_execute(struct schedule *s, uint32_t sequence);
+int schedule_execute(struct schedule *s, int tag);
+/* Some rank has died: an error with text if that concerns this communicator, else 0. */
+int schedule_check_members(struct ibvx_comm *comm);
 
 /* Handles: NULL with text for a stale one.  Taken handles are waited for by the calling thread alone. */
 ibvx_coll_req schedule_handle(const struct schedule *s);

@@ -54,6 +54,16 @@ int api_check_needs(const struct ibvx *ep, const struct ibvx_continuation *c)
 	return rc;
 }
 
+int ibvx_continuation_check(struct ibvx *ep, const struct ibvx_continuation *c)
+{
+	int rc;
+
+	core_lock(ep);
+	rc = ep->fault_job && ep->failed_rank >= 0 ? peer_text(&ep->peers[ep->failed_rank]) : api_check_needs(ep, c);
+	core_unlock(ep);
+	return rc;
+}
+
 /* Lock held. */
 static int continuation_wait(struct ibvx *ep, struct ibvx_continuation *c)
 {

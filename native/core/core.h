@@ -204,7 +204,7 @@ struct ibvx {
 
 	size_t psl, credit_window;
 	bool fault_job;
-	int failed_rank;   /* the first rank that died, or -1 */
+	_Atomic int failed_rank; /* the first rank that died, or -1; read without the lock, too */
 	int users;         /* threads inside a blocking call, the progress thread aside */
 	bool closing;      /* ibvx_close is at work: new operations are refused */
 	bool aborted;      /* every blocking call is to return */

@@ -149,6 +149,9 @@ struct transport_lease {
 	bool (*settle)(struct transport *t, int peer, const void *desc, bool copied);
 };
 
+#define TRANSPORT_AREAS 16u
+#define TRANSPORT_AREA_BYTES ((size_t)2 << 20)
+
 /* What poll() is called with where there is time: packets that one holding of the lock delivers at most. */
 #define TRANSPORT_BUDGET 32
 
@@ -259,6 +262,11 @@ struct transport_ops {
 
 	/* NULL where there are none. */
 	const struct transport_lease *lease;
+
+	/* NULL where there is none.  Maps the first `bytes` bytes, at most TRANSPORT_AREA_BYTES, of an area: memory that all ranks of
+	 * this node see, TRANSPORT_AREAS of them for each rank, its owner; zero at first.  The owner maps it before others do, which
+	 * allocates it.  Any thread, no lock, after attach.  0, and *memory is there until munmap(), also after close(); or -errno with text. */
+	int (*area)(struct transport *t, int owner, unsigned index, size_t bytes, void **memory);
 
 	/* NULL where nothing is to be won.  buffer_register(): this memory stays mapped until buffer_release() with the same arguments: what was prepared for a
 	 * transfer of it may be used again for the next.  1; 0: no use for it here, buffer_release() must not follow; -ENOSPC: too

@@ -55,6 +55,10 @@ void segment_unmap(const struct segment *s, void *mapping);
  * SIGBUS later. 0 or -errno with text. */
 int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t offset, size_t bytes);
 
+/* Maps the first `bytes` bytes of area `index` of a local rank (struct transport_ops); allocate: also takes the pages.
+ * 0 or -errno with text. */
+int segment_map_area(const struct segment *s, uint32_t owner, unsigned index, size_t bytes, bool allocate, void **mapping);
+
 void segment_wake_sleeper(_Atomic uint32_t *word);
 
 /* Wakes the thread that sleeps on this word of the doorbell, if there is one. */

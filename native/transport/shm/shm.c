@@ -480,6 +480,7 @@ const struct transport_ops transport_shm_ops = {
 	.get = shm_get,
 	.cancel = shm_cancel,
 	.lease = &shm_lease,
+	.area = shm_area,
 	.forget = shm_forget,
 	.counters = shm_counters,
 };

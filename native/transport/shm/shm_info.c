@@ -10,6 +10,15 @@
 #include "transport/shm/cma.h"
 #include "transport/shm/shm_state.h"
 
+int shm_area(struct transport *t, int owner, unsigned index, size_t bytes, void **memory)
+{
+	const struct shm *s = (const struct shm *)t;
+
+	if (!s->segment.head || s->local_of[owner] < 0)
+		return error_set(-ENOTSUP, "rank %d shares no memory with this one", owner);
+	return segment_map_area(&s->segment, (uint32_t)s->local_of[owner], index, bytes, owner == s->env.rank, memory);
+}
+
 void shm_counters(const struct transport *t, int peer, void (*add)(void *arg, const char *name, uint64_t value), void *arg)
 {
 	const struct shm *s = (const struct shm *)t;

@@ -107,6 +107,7 @@ bool shm_alive(const struct shm_peer *p);
 extern const struct transport_lease shm_lease;
 
 /* struct transport_ops */
+int shm_area(struct transport *t, int owner, unsigned index, size_t bytes, void **memory);
 void shm_counters(const struct transport *t, int peer, void (*add)(void *arg, const char *name, uint64_t value), void *arg);
 int shm_describe(const struct settings *settings, char *out, size_t size);
 

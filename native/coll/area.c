@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+#include "coll/area.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "coll/schedule.h"
+#include "ibvx_area.h"
+
+/* Operations that a communicator does by messages before it gets an area: most communicators live shorter, or have none. */
+#define AREA_USES 4
+/* Looks at a stamp before the clock is looked at, where the other members have processors. */
+#define AREA_LOOKS 100
+
+/* --- waiting and publishing --- */
+
+struct area_look {
+	const struct area_slot *slot;
+	uint32_t operation;
+};
+
+static bool area_published(const struct area_slot *slot, uint32_t operation)
+{
+	return (int32_t)(atomic_load_explicit(&slot->stamp, memory_order_acquire) - (operation + 1)) >= 0;
+}
+
+static bool area_look(const void *arg)
+{
+	const struct area_look *l = arg;
+
+	return area_published(l->slot, l->operation);
+}
+
+/* The wake-up of a member. */
+static int area_receive(struct ibvx_comm *comm, int member)
+{
+	struct schedule *s = schedule_get(comm);
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	schedule_recv(s, member, NULL, 0, NULL);
+	rc = s->error ? error_set(s->error, "%s", s->why) : schedule_execute(s, AREA_TAG);
+	if (rc == 0 && s->error)
+		rc = error_concerns(error_set(s->error, "%s", s->why), s->error_rank);
+	schedule_put(s);
+	return rc;
+}
+
+static int area_sleep(struct ibvx_comm *comm, int member, const struct area_look *look)
+{
+	struct area_memory *memory = comm->area->memory;
+	_Atomic uint32_t *waits_for = &memory->members[comm->rank].waits_for;
+	uint32_t name = (uint32_t)member + 1;
+	int rc = 0;
+
+	atomic_store(waits_for, name);
+	atomic_fetch_add(&memory->waiting, 1);
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with that of area_publish() */
+	if (!area_look(look) || !atomic_compare_exchange_strong(waits_for, &name, 0))
+		rc = area_receive(comm, member);
+	if (rc)
+		atomic_store(waits_for, 0);
+	atomic_fetch_sub(&memory->waiting, 1);
+	return rc;
+}
+
+int area_await(struct ibvx_comm *comm, int member, uint32_t operation)
+{
+	const struct area_look look = {area_slot(comm->area, member, operation), operation};
+	int rc = 0;
+
+	for (int i = 0; i < AREA_LOOKS && !comm->shared_processors; i++) {
+		if (area_look(&look))
+			return 0;
+		cpu_relax();
+	}
+	while (rc == 0 && !area_look(&look)) {
+		if (!ibvx_area_spin(comm->engine->ep, area_look, &look))
+			rc = area_sleep(comm, member, &look);
+	}
+	return rc;
+}
+
+int area_await_all(struct ibvx_comm *comm, uint32_t operation)
+{
+	int rc = 0;
+
+	for (int i = 0; i < comm->size && rc == 0; i++)
+		rc = area_await(comm, i, operation);
+	if (rc == 0)
+		comm->area->all_published = operation + 1;
+	return rc;
+}
+
+/* How far a member is, as far as it matters: the last operation before `end` that it has published, or the one before `first`. */
+static uint32_t area_progress(const struct area *area, int member, uint32_t first, uint32_t end)
+{
+	while (end != first && !area_published(area_slot(area, member, end - 1), end - 1))
+		end--;
+	return end - 1;
+}
+
+/* All members have published operation `first`; how much more than that is remembered. */
+static int area_catch_up(struct ibvx_comm *comm, uint32_t first, uint32_t end)
+{
+	struct area *area = comm->area;
+	uint32_t least = end - 1;
+	int rc = 0;
+
+	for (int i = 0; i < comm->size && rc == 0; i++) {
+		uint32_t at = i == comm->rank ? end - 1 : area_progress(area, i, first, end);
+
+		if (at == first - 1) {
+			rc = area_await(comm, i, first);
+			at = first;
+		}
+		least = (int32_t)(at - least) < 0 ? at : least;
+	}
+	if (rc == 0)
+		area->all_published = least + 1;
+	return rc;
+}
+
+int area_begin(struct ibvx_comm *comm, uint32_t operation)
+{
+	uint32_t first = operation - AREA_DEPTH + 1;
+
+	if (ibvx_any_died(comm->engine->ep)) {
+		int rc = schedule_check_members(comm);
+
+		if (rc)
+			return rc;
+	}
+	if (operation < AREA_DEPTH || (int32_t)(comm->area->all_published - first) > 0)
+		return 0;
+	return area_catch_up(comm, first, operation);
+}
+
+static __attribute__((noinline)) void area_wake(struct ibvx_comm *comm)
+{
+	struct area_memory *memory = comm->area->memory;
+
+	for (int i = 0; i < comm->size; i++) {
+		_Atomic uint32_t *waits_for = &memory->members[i].waits_for;
+		uint32_t name = (uint32_t)comm->rank + 1;
+		const struct ibvx_sbuf nothing = {0};
+
+		/* an error: it has died and needs no wake-up */
+		if (atomic_load(waits_for) == name && atomic_compare_exchange_strong(waits_for, &name, 0))
+			ibvx_send(comm->engine->ep, &nothing, comm_peer(comm, i), AREA_TAG, comm_collective_context(comm));
+	}
+}
+
+void area_publish(struct ibvx_comm *comm, uint32_t operation, size_t bytes, int error)
+{
+	struct area_slot *slot = area_slot(comm->area, comm->rank, operation);
+
+	slot->bytes = bytes;
+	slot->error = error;
+	atomic_store_explicit(&slot->stamp, operation + 1, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with that of area_sleep() */
+	if (atomic_load_explicit(&comm->area->memory->waiting, memory_order_relaxed))
+		area_wake(comm);
+}
+
+/* --- life --- */
+
+static size_t area_bytes(int members)
+{
+	return sizeof(struct area_memory) + (size_t)members * sizeof(struct area_member);
+}
+
+/* Of our areas one that nobody uses, zero; -1: all are in use, or there is no memory. */
+static int area_take(struct engine *engine, int members)
+{
+	int rank = ibvx_rank(engine->ep), i = 0;
+
+	pthread_mutex_lock(&engine->lock);
+	while (i < IBVX_AREAS && engine->areas[i].memory &&
+	       atomic_load_explicit(&engine->areas[i].memory->left, memory_order_acquire) != (uint32_t)engine->areas[i].members)
+		i++;
+	if (i < IBVX_AREAS) {
+		struct engine_area *a = &engine->areas[i];
+		void *memory;
+
+		if (a->memory)
+			ibvx_area_unmap(a->memory, area_bytes(a->members));
+		a->memory = NULL;
+		if (ibvx_area_map(engine->ep, rank, (unsigned)i, area_bytes(members), &memory) == 0) {
+			memset(memory, 0, area_bytes(members));
+			a->memory = memory;
+			a->members = members;
+		}
+	}
+	i = i < IBVX_AREAS && engine->areas[i].memory ? i : -1;
+	pthread_mutex_unlock(&engine->lock);
+	return i;
+}
+
+static struct area_memory *area_memory(struct ibvx_comm *comm, unsigned index)
+{
+	void *memory = NULL;
+
+	if (comm->rank == 0)
+		return comm->engine->areas[index].memory;
+	ibvx_area_map(comm->engine->ep, comm_peer(comm, 0), index, area_bytes(comm->size), &memory);
+	return memory;
+}
+
+static void area_leave_memory(struct ibvx_comm *comm, struct area_memory *memory)
+{
+	atomic_fetch_add_explicit(&memory->left, 1, memory_order_release);
+	if (comm->rank != 0)
+		ibvx_area_unmap(memory, area_bytes(comm->size));
+}
+
+static int area_and(struct ibvx_comm *comm, uint64_t *word)
+{
+	struct ibvx_coll all = {
+		.kind = IBVX_ALLREDUCE, .source = word, .target = word, .count = 1, .type = IBVX_INT64, .op = IBVX_BAND};
+
+	return ibvx_coll_run(comm, &all);
+}
+
+/* Member 0 names an area of its own: 0 is none. */
+static int area_agree(struct ibvx_comm *comm)
+{
+	struct area *area = calloc(1, sizeof(*area));
+	int taken = comm->rank == 0 && area ? area_take(comm->engine, comm->size) : -1, rc;
+	uint64_t word = comm->rank == 0 ? (uint64_t)(taken + 1) : area ? ~UINT64_C(0) : 0, ready;
+
+	rc = area_and(comm, &word);
+	if (rc || word == 0) {
+		if (taken >= 0) /* nobody else has seen it */
+			atomic_store(&comm->engine->areas[taken].memory->left, (uint32_t)comm->size);
+		free(area);
+		return rc;
+	}
+	area->index = (unsigned)word - 1;
+	area->memory = area_memory(comm, area->index);
+	ready = area->memory ? ~UINT64_C(0) : 0;
+	rc = area_and(comm, &ready);
+	if (rc == 0 && ready) {
+		comm->area = area;
+		return 1;
+	}
+	if (area->memory)
+		area_leave_memory(comm, area->memory);
+	free(area);
+	return rc;
+}
+
+void area_possible(struct ibvx_comm *comm)
+{
+	const struct settings *settings = ibvx_settings(comm->engine->ep);
+
+	comm->area_uses = -1;
+	if (comm->size < 2 || comm->size > AREA_MEMBERS_MAX || !settings_int(settings, SETTING_COLL_SHARED))
+		return;
+	for (int i = 0; i < comm->size; i++) {
+		if (!ibvx_same_node(comm->engine->ep, comm_peer(comm, i)))
+			return;
+	}
+	comm->area_uses = 0;
+}
+
+int area_ready(struct ibvx_comm *comm)
+{
+	if (comm->area)
+		return 1;
+	if (comm->area_uses < 0 || comm->area_uses++ < AREA_USES)
+		return 0;
+	comm->area_uses = -1; /* the agreement itself, and for good if there is none */
+	return area_agree(comm);
+}
+
+void area_leave(struct ibvx_comm *comm)
+{
+	if (!comm->area)
+		return;
+	area_leave_memory(comm, comm->area->memory);
+	free(comm->area);
+	comm->area = NULL;
+}
+
+void area_free_all(struct engine *engine)
+{
+	for (int i = 0; i < IBVX_AREAS; i++) {
+		if (engine->areas[i].memory)
+			ibvx_area_unmap(engine->areas[i].memory, area_bytes(engine->areas[i].members));
+	}
+}
