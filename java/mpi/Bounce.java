@@ -8,6 +8,8 @@ import java.nio.ByteOrder;
 final class Bounce {
 	private static final int ALIGN = 64;
 	private static final int LEAST_BYTES = 4096;
+	/** So few elements are faster copied one by one. */
+	private static final int FEW = 8;
 
 	private ByteBuffer memory = ByteBuffer.allocateDirect(0);
 	/** By kind: the memory as elements. */
@@ -64,8 +66,31 @@ final class Bounce {
 		if (type.kind == Kinds.BOOLEAN)
 			for (int i = 0; i < elements; i++)
 				memory.put(at + i, (byte) (((boolean[]) from)[first + i] ? 1 : 0));
-		else
+		else if (elements > FEW)
 			Kinds.copy(from, first, view(type.kind), at >> Kinds.shift(type.kind), elements);
+		else
+			putFew(type.kind, at, from, first, elements);
+	}
+
+	private void putFew(int kind, int at, Object from, int first, int elements) {
+		int shift = Kinds.shift(kind);
+		for (int i = 0; i < elements; i++) {
+			int where = at + (i << shift);
+			if (kind == Kinds.DOUBLE)
+				memory.putDouble(where, ((double[]) from)[first + i]);
+			else if (kind == Kinds.INT)
+				memory.putInt(where, ((int[]) from)[first + i]);
+			else if (kind == Kinds.LONG)
+				memory.putLong(where, ((long[]) from)[first + i]);
+			else if (kind == Kinds.BYTE)
+				memory.put(where, ((byte[]) from)[first + i]);
+			else if (kind == Kinds.FLOAT)
+				memory.putFloat(where, ((float[]) from)[first + i]);
+			else if (kind == Kinds.SHORT)
+				memory.putShort(where, ((short[]) from)[first + i]);
+			else
+				memory.putChar(where, ((char[]) from)[first + i]);
+		}
 	}
 
 	/** Copies items of a type from here. */
@@ -77,9 +102,32 @@ final class Bounce {
 		if (type.kind == Kinds.BOOLEAN)
 			for (int i = 0; i < elements; i++)
 				((boolean[]) to)[first + i] = memory.get(at + i) != 0;
-		else
+		else if (elements > FEW)
 			Kinds.copy(view(type.kind), at >> Kinds.shift(type.kind), to, first, elements);
+		else
+			getFew(type.kind, at, to, first, elements);
 		if (!direct)
 			type.copy(false, buf, offset, 0, elements, to, 0);
+	}
+
+	private void getFew(int kind, int at, Object to, int first, int elements) {
+		int shift = Kinds.shift(kind);
+		for (int i = 0; i < elements; i++) {
+			int where = at + (i << shift);
+			if (kind == Kinds.DOUBLE)
+				((double[]) to)[first + i] = memory.getDouble(where);
+			else if (kind == Kinds.INT)
+				((int[]) to)[first + i] = memory.getInt(where);
+			else if (kind == Kinds.LONG)
+				((long[]) to)[first + i] = memory.getLong(where);
+			else if (kind == Kinds.BYTE)
+				((byte[]) to)[first + i] = memory.get(where);
+			else if (kind == Kinds.FLOAT)
+				((float[]) to)[first + i] = memory.getFloat(where);
+			else if (kind == Kinds.SHORT)
+				((short[]) to)[first + i] = memory.getShort(where);
+			else
+				((char[]) to)[first + i] = memory.getChar(where);
+		}
 	}
 }

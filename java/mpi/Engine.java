@@ -2,6 +2,7 @@
 package mpi;
 
 import java.util.ArrayDeque;
+import java.util.concurrent.atomic.AtomicReference;
 import xxdev.XXDevException;
 import xxdev.ibvdev.Communicator;
 
@@ -27,6 +28,8 @@ final class Engine {
 
 	final Communicator communicator;
 	final int size;
+	/** One that is free: all that a thread at a time needs. */
+	private final AtomicReference<Bounce> first = new AtomicReference<>();
 	private final ArrayDeque<Bounce> free = new ArrayDeque<>();
 
 	private Engine(Communicator communicator, int size) {
@@ -55,12 +58,17 @@ final class Engine {
 	}
 
 	Bounce bounce() {
+		Bounce bounce = first.getAndSet(null);
+		if (bounce != null)
+			return bounce;
 		synchronized (free) {
 			return free.isEmpty() ? new Bounce() : free.pop();
 		}
 	}
 
 	void release(Bounce bounce) {
+		if (first.compareAndSet(null, bounce))
+			return;
 		synchronized (free) {
 			if (free.size() < KEPT)
 				free.push(bounce);

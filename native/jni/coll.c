@@ -174,35 +174,37 @@ _Static_assert(sizeof(struct description) <= xxdev_ibvdev_CollNative_DESCRIPTION
 _Static_assert(offsetof(struct description, shares) == 96, "as Java knows it");
 _Static_assert(sizeof(size_t) == sizeof(int64_t), "tables are the library's");
 
-static struct ibvx_parts parts_at(char *base, int64_t offset, int64_t bytes, int64_t table, int size)
+/* These fill in all fields one by one: the fields of the description were written just now, each by one store, and cost most of the time
+ * if they are read two at a time. */
+static void parts_at(struct ibvx_parts *parts, char *base, const volatile int64_t *from, int size)
 {
-	return (struct ibvx_parts){
-		.base = base + offset,
-		.bytes = (size_t)bytes,
-		.stride_bytes = bytes,
-		.sizes = table ? (const size_t *)(const void *)(base + table) : NULL,
-		.offsets = table ? (const ptrdiff_t *)(const void *)(base + table) + size : NULL,
-	};
+	int64_t table = from[2];
+
+	parts->base = base + from[0];
+	parts->bytes = (size_t)from[1];
+	parts->stride_bytes = from[1];
+	parts->sizes = table ? (const size_t *)(const void *)(base + table) : NULL;
+	parts->offsets = table ? (const ptrdiff_t *)(const void *)(base + table) + size : NULL;
+	parts->layout = NULL;
 }
 
-static struct ibvx_coll coll_at(JNIEnv *env, jobject memory, int size)
+static void coll_at(struct ibvx_coll *coll, JNIEnv *env, jobject memory, int size)
 {
 	char *base = memory_at(env, memory, 0);
-	const struct description *d = (const struct description *)(const void *)base;
+	const volatile struct description *d = (const struct description *)(const void *)base;
 
-	return (struct ibvx_coll){
-		.kind = (enum ibvx_coll_kind)d->kind,
-		.root = (int)d->root,
-		.uneven = (int)d->uneven,
-		.in = parts_at(base, d->in.offset, d->in.bytes, d->in.table, size),
-		.out = parts_at(base, d->out.offset, d->out.bytes, d->out.table, size),
-		.source = base + d->in.offset,
-		.target = base + d->out.offset,
-		.count = (size_t)d->count,
-		.counts = d->shares ? (const size_t *)(const void *)(base + d->shares) : NULL,
-		.type = (enum ibvx_type)d->type,
-		.op = (enum ibvx_op)d->op,
-	};
+	coll->kind = (enum ibvx_coll_kind)d->kind;
+	coll->root = (int)d->root;
+	coll->uneven = (int)d->uneven;
+	parts_at(&coll->in, base, &d->in.offset, size);
+	parts_at(&coll->out, base, &d->out.offset, size);
+	coll->source = coll->in.base;
+	coll->target = coll->out.base;
+	coll->count = (size_t)d->count;
+	coll->counts = d->shares ? (const size_t *)(const void *)(base + d->shares) : NULL;
+	coll->type = (enum ibvx_type)d->type;
+	coll->op = (enum ibvx_op)d->op;
+	coll->user = NULL;
 }
 
 NATIVE(jint, run)(JNIEnv *env, jclass class, jlong endpoint, jlong handle, jobject memory)
@@ -214,7 +216,7 @@ NATIVE(jint, run)(JNIEnv *env, jclass class, jlong endpoint, jlong handle, jobje
 	(void)class;
 	if (!slot)
 		return rc;
-	coll = coll_at(env, memory, ibvx_comm_size(slot->comm));
+	coll_at(&coll, env, memory, ibvx_comm_size(slot->comm));
 	rc = ibvx_coll_run(slot->comm, &coll);
 	leave(endpoint, slot);
 	return rc;
@@ -230,7 +232,7 @@ NATIVE(jlong, start)(JNIEnv *env, jclass class, jlong endpoint, jlong handle, jo
 	(void)class;
 	if (!slot)
 		return rc;
-	coll = coll_at(env, memory, ibvx_comm_size(slot->comm));
+	coll_at(&coll, env, memory, ibvx_comm_size(slot->comm));
 	rc = ibvx_coll_start(slot->comm, &coll, &req);
 	leave(endpoint, slot);
 	return rc < 0 ? rc : (jlong)req;
