@@ -221,8 +221,7 @@ static void area_leave_memory(struct ibvx_comm *comm, struct area_memory *memory
 
 static int area_and(struct ibvx_comm *comm, uint64_t *word)
 {
-	struct ibvx_coll all = {
-		.kind = IBVX_ALLREDUCE, .source = word, .target = word, .count = 1, .type = IBVX_INT64, .op = IBVX_BAND};
+	struct ibvx_coll all = {.kind = IBVX_ALLREDUCE, .source = word, .target = word, .count = 1, .type = IBVX_INT64, .op = IBVX_BAND};
 
 	return ibvx_coll_run(comm, &all);
 }

@@ -26,9 +26,9 @@ struct shared {
 };
 
 static const enum setting choices[IBVX_COLL_COUNT] = {
-	[IBVX_BARRIER] = SETTING_COLL_BARRIER,     [IBVX_BCAST] = SETTING_COLL_BCAST,       [IBVX_GATHER] = SETTING_COLL_GATHER,
-	[IBVX_SCATTER] = SETTING_COLL_SCATTER,     [IBVX_ALLGATHER] = SETTING_COLL_ALLGATHER, [IBVX_ALLTOALL] = SETTING_COLL_ALLTOALL,
-	[IBVX_REDUCE] = SETTING_COLL_REDUCE,       [IBVX_ALLREDUCE] = SETTING_COLL_ALLREDUCE,
+	[IBVX_BARRIER] = SETTING_COLL_BARRIER, [IBVX_BCAST] = SETTING_COLL_BCAST,         [IBVX_GATHER] = SETTING_COLL_GATHER,
+	[IBVX_SCATTER] = SETTING_COLL_SCATTER, [IBVX_ALLGATHER] = SETTING_COLL_ALLGATHER, [IBVX_ALLTOALL] = SETTING_COLL_ALLTOALL,
+	[IBVX_REDUCE] = SETTING_COLL_REDUCE,   [IBVX_ALLREDUCE] = SETTING_COLL_ALLREDUCE,
 };
 
 static size_t shared_bytes(const struct ibvx_coll *a, const struct coll_op *op)
@@ -70,8 +70,9 @@ bool shared_fits(const struct ibvx_comm *comm, const struct ibvx_coll *a, const 
 static __attribute__((cold)) int shared_refuse(const struct shared *s, int member, uint64_t sent, size_t bytes)
 {
 	return error_concerns(
-		error_set(-EMSGSIZE, "member %d sent %llu bytes where member %d expects %zu: the counts of a collective operation must agree",
-			  member, (unsigned long long)sent, s->comm->rank, bytes),
+		error_set(-EMSGSIZE,
+			  "member %d sent %llu bytes where member %d expects %zu: the counts of a collective operation must agree", member,
+			  (unsigned long long)sent, s->comm->rank, bytes),
 		comm_peer(s->comm, member));
 }
 

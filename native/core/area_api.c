@@ -14,8 +14,6 @@
 #include "core/progress.h"
 #include "core/waiter.h"
 
-static_assert(IBVX_AREAS == TRANSPORT_AREAS && IBVX_AREA_BYTES == TRANSPORT_AREA_BYTES, "areas are those of the transport");
-
 /* Looks between two looks at the clock. */
 #define AREA_LOOKS 64
 
@@ -26,6 +24,8 @@ bool ibvx_same_node(const struct ibvx *ep, int rank)
 
 int ibvx_area_map(struct ibvx *ep, int owner, unsigned index, size_t bytes, void **memory)
 {
+	if (index >= TRANSPORT_AREAS || bytes > TRANSPORT_AREA_BYTES)
+		return error_set(-EINVAL, "area %u of %zu bytes: there are %u of %zu", index, bytes, TRANSPORT_AREAS, TRANSPORT_AREA_BYTES);
 	for (int i = 0; i < ep->transport_count; i++) {
 		struct transport *t = ep->transports[i];
 

@@ -116,8 +116,14 @@ static int moving(struct step *s, enum ibvx_coll_kind kind, int root, bool in_pl
 static int reducing(struct step *s, enum ibvx_coll_kind kind, int root, bool user, bool in_place)
 {
 	static const struct ibvx_user_op op = {.apply = compose, .element_bytes = 16};
-	struct ibvx_coll a = {.kind = kind, .root = root, .source = s->in, .target = s->out, .count = (size_t)s->count,
-			      .type = IBVX_INT64, .op = user ? IBVX_USER : IBVX_SUM, .user = user ? &op : NULL};
+	struct ibvx_coll a = {.kind = kind,
+			      .root = root,
+			      .source = s->in,
+			      .target = s->out,
+			      .count = (size_t)s->count,
+			      .type = IBVX_INT64,
+			      .op = user ? IBVX_USER : IBVX_SUM,
+			      .user = user ? &op : NULL};
 	int first = 0, last = s->size - 1, bad = 0, words = user ? 2 : 1;
 
 	fill(s);
@@ -149,12 +155,16 @@ static int reducing(struct step *s, enum ibvx_coll_kind kind, int root, bool use
 	return bad;
 }
 
-/* One member counts differently: who sees that gets an error, and the next operation finds all members in step. */
+/* One member counts differently: a member that sees it gets an error, and the next operation finds all members in step. */
 static int disagree(struct step *s, struct rng *rng)
 {
 	int odd = (int)rng_below(rng, (uint64_t)s->size), rc;
-	struct ibvx_coll a = {
-		.kind = IBVX_ALLREDUCE, .source = s->in, .target = s->out, .count = s->rank == odd ? 3 : 4, .type = IBVX_INT64, .op = IBVX_SUM};
+	struct ibvx_coll a = {.kind = IBVX_ALLREDUCE,
+			      .source = s->in,
+			      .target = s->out,
+			      .count = s->rank == odd ? 3 : 4,
+			      .type = IBVX_INT64,
+			      .op = IBVX_SUM};
 
 	fill(s);
 	rc = ibvx_coll_run(s->comm, &a);
@@ -176,8 +186,8 @@ static void fall_behind(struct rng *mine)
 
 static int any_operation(struct step *s, struct rng *rng)
 {
-	static const enum ibvx_coll_kind kinds[] = {IBVX_BARRIER,  IBVX_BCAST,  IBVX_GATHER,    IBVX_SCATTER, IBVX_ALLGATHER, IBVX_ALLTOALL,
-						    IBVX_REDUCE,   IBVX_ALLREDUCE, IBVX_SCAN,    IBVX_EXSCAN};
+	static const enum ibvx_coll_kind kinds[] = {IBVX_BARRIER,  IBVX_BCAST,  IBVX_GATHER,    IBVX_SCATTER, IBVX_ALLGATHER,
+						    IBVX_ALLTOALL, IBVX_REDUCE, IBVX_ALLREDUCE, IBVX_SCAN,    IBVX_EXSCAN};
 	enum ibvx_coll_kind kind = kinds[rng_below(rng, sizeof(kinds) / sizeof(kinds[0]))];
 	int root = (int)rng_below(rng, (uint64_t)s->size);
 	bool user = rng_below(rng, 4) == 0, in_place = rng_below(rng, 4) == 0;
@@ -251,7 +261,8 @@ int main(int argc, char **argv)
 			struct job job;
 
 			if (job_start(&job, sizes[i], (const char **)(uintptr_t)waits[k], rank_main, &plan) || job_wait(&job, LIMIT_S)) {
-				fprintf(stderr, "seed %llu with %d ranks, way %zu of waiting, failed\n", (unsigned long long)plan.seed, sizes[i], k);
+				fprintf(stderr, "seed %llu with %d ranks, way %zu of waiting, failed\n", (unsigned long long)plan.seed,
+					sizes[i], k);
 				return 1;
 			}
 		}

@@ -23,7 +23,8 @@ BANNED_IMPORTS = set(BANNED_CALLS) | {"stdout", "__printf_chk", "__vprintf_chk",
 LEVELS = {"base": 0, "wire.h": 1, "bootstrap": 2, "transport": 2, "core": 3, "ibvx.h": 4, "ibvx_pin.h": 5,
           "ibvx_area.h": 5, "ibvx_continue.h": 5, "ibvx_watch.h": 5, "ibvx_coll.h": 5, "coll": 6, "jni": 7}
 # core implements what these headers promise
-UPWARD_ALLOWED = {("core", "ibvx.h"), ("core", "ibvx_pin.h"), ("core", "ibvx_area.h"), ("core", "ibvx_continue.h"), ("core", "ibvx_watch.h")}
+UPWARD_ALLOWED = {("core", "ibvx.h"), ("core", "ibvx_pin.h"), ("core", "ibvx_area.h"),
+                  ("core", "ibvx_continue.h"), ("core", "ibvx_watch.h")}
 JNI_MAY_INCLUDE = {"ibvx.h", "ibvx_pin.h", "ibvx_watch.h", "ibvx_coll.h", "base", "jni"}
 COLL_MAY_INCLUDE = {"ibvx.h", "ibvx_area.h", "ibvx_coll.h", "ibvx_continue.h", "base", "coll"}
 
