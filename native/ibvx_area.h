@@ -32,6 +32,9 @@ int ibvx_area_unpack(const struct ibvx_layout *layout, void *base, const void *f
  * in that time, or the endpoint was aborted.  look() is called without locks. */
 bool ibvx_area_spin(struct ibvx *ep, bool (*look)(const void *arg), const void *arg);
 
+/* Polls the endpoint once: a thread that finds everything in areas would let the messages of this rank wait. */
+void ibvx_area_poll(struct ibvx *ep);
+
 /* Has any rank died?  A look without the lock. */
 bool ibvx_any_died(const struct ibvx *ep);
 

@@ -13,6 +13,8 @@
 
 /* Operations that a communicator does by messages before it gets an area: most communicators live shorter, or have none. */
 #define AREA_USES 4
+/* Operations between two polls by a member that never waits. */
+#define AREA_POLL 16
 /* Looks at a stamp before the clock is looked at, where the other members have processors. */
 #define AREA_LOOKS 100
 
@@ -130,6 +132,8 @@ int area_begin(struct ibvx_comm *comm, uint32_t operation)
 {
 	uint32_t first = operation - AREA_DEPTH + 1;
 
+	if (operation % AREA_POLL == 0)
+		ibvx_area_poll(comm->engine->ep);
 	if (ibvx_any_died(comm->engine->ep)) {
 		int rc = schedule_check_members(comm);
 

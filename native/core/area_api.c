@@ -86,6 +86,22 @@ static bool area_look(struct ibvx *ep, bool yield, bool (*look)(const void *arg)
 	return false;
 }
 
+/* Lock held. */
+static void area_poll(struct ibvx *ep)
+{
+	ep->runners++;
+	progress_run(ep);
+	ep->runners--;
+	continuation_run_due(ep);
+}
+
+void ibvx_area_poll(struct ibvx *ep)
+{
+	core_lock(ep);
+	area_poll(ep);
+	core_unlock(ep);
+}
+
 bool ibvx_area_spin(struct ibvx *ep, bool (*look)(const void *arg), const void *arg)
 {
 	int64_t begin = clock_now_ns(), idle = 0;
@@ -98,12 +114,8 @@ bool ibvx_area_spin(struct ibvx *ep, bool (*look)(const void *arg), const void *
 		found = area_look(ep, idle >= ep->spin_ns, look, arg);
 		idle = clock_now_ns() - begin;
 		core_lock(ep);
-		if (!found && core_ready(ep)) {
-			ep->runners++;
-			progress_run(ep);
-			ep->runners--;
-			continuation_run_due(ep);
-		}
+		if (!found && core_ready(ep))
+			area_poll(ep);
 	} while (!found && !ep->aborted && idle < ep->spin_ns + ep->yield_ns);
 	ep->users--;
 	core_unlock(ep);
