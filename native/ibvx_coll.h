@@ -68,7 +68,7 @@ enum ibvx_type { IBVX_INT8, IBVX_UINT16, IBVX_INT16, IBVX_INT32, IBVX_INT64, IBV
 
 /* Operations.  The logical ones exist for every integer type and IBVX_BOOLEAN, and give 0 or 1; the bitwise ones for
  * integers and IBVX_BOOLEAN; sum to max not for IBVX_BOOLEAN.  Integer overflow wraps around.  min and max of a NaN
- * and a number are the number.  IBVX_MINLOC and IBVX_MAXLOC take pairs of one type, (value, index): a count of pairs; of
+ * and a number are the number, minloc and maxloc the pair with it.  IBVX_MINLOC and IBVX_MAXLOC take pairs of one type, (value, index): a count of pairs; of
  * equal values the one with the lower index wins. */
 enum ibvx_op {
 	IBVX_SUM,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 package mpi;
 
-/** The predefined operations on arrays: inout[i] = in[i] op inout[i]. Integers wrap around; of a NaN and a number, MAX and MIN give the number. */
+/** The predefined operations on arrays: inout[i] = in[i] op inout[i]. Integers wrap around; of a NaN and a number, MAX and MIN give the number, MAXLOC and MINLOC its pair. */
 final class Kernels {
 	private Kernels() {}
 
@@ -348,8 +348,9 @@ final class Kernels {
 			break;
 		default:
 			for (int i = 0; i < n; i += 2) {
-				boolean better = op == Op.CODE_MAXLOC ? in[i] > inout[i] : in[i] < inout[i];
-				if (better || in[i] == inout[i] && in[i + 1] < inout[i + 1]) {
+				boolean better = in[i] == in[i] && (inout[i] != inout[i] || (op == Op.CODE_MAXLOC ? in[i] > inout[i] : in[i] < inout[i]));
+				boolean equal = in[i] == inout[i] || in[i] != in[i] && inout[i] != inout[i];
+				if (better || equal && in[i + 1] < inout[i + 1]) {
 					inout[i] = in[i];
 					inout[i + 1] = in[i + 1];
 				}
@@ -377,8 +378,9 @@ final class Kernels {
 			break;
 		default:
 			for (int i = 0; i < n; i += 2) {
-				boolean better = op == Op.CODE_MAXLOC ? in[i] > inout[i] : in[i] < inout[i];
-				if (better || in[i] == inout[i] && in[i + 1] < inout[i + 1]) {
+				boolean better = in[i] == in[i] && (inout[i] != inout[i] || (op == Op.CODE_MAXLOC ? in[i] > inout[i] : in[i] < inout[i]));
+				boolean equal = in[i] == inout[i] || in[i] != in[i] && inout[i] != inout[i];
+				if (better || equal && in[i + 1] < inout[i + 1]) {
 					inout[i] = in[i];
 					inout[i + 1] = in[i + 1];
 				}

@@ -38,22 +38,27 @@
 	LOOP(name##_xor, type, (a) ^ (b))
 
 /* Pairs (value, index). */
-#define LOCATE(name, type, better)                                                    \
+#define LOCATE(name, type, better, equal)                                             \
 	static void name(const void *restrict in, void *restrict inout, size_t count) \
 	{                                                                             \
 		const type *restrict left = in;                                       \
 		type *restrict right = inout;                                         \
 		for (size_t i = 0; i < 2 * count; i += 2) {                           \
 			type a = left[i], b = right[i];                               \
-			int take = better || (a == b && left[i + 1] < right[i + 1]);  \
+			int take = better || (equal && left[i + 1] < right[i + 1]);   \
 			right[i] = take ? a : b;                                      \
 			right[i + 1] = take ? left[i + 1] : right[i + 1];             \
 		}                                                                     \
 	}
 
-#define LOCATIONS(name, type)              \
-	LOCATE(name##_minloc, type, a < b) \
-	LOCATE(name##_maxloc, type, a > b)
+#define LOCATIONS(name, type)                      \
+	LOCATE(name##_minloc, type, a < b, a == b) \
+	LOCATE(name##_maxloc, type, a > b, a == b)
+
+/* Of a NaN and a number the pair with the number; two NaN are equal. */
+#define LOCATIONS_FLOATING(name, type)                                                                     \
+	LOCATE(name##_minloc, type, ((a < b) | ((a == a) & (b != b))), ((a == b) | ((a != a) & (b != b)))) \
+	LOCATE(name##_maxloc, type, ((a > b) | ((a == a) & (b != b))), ((a == b) | ((a != a) & (b != b))))
 
 #define INTEGER(name, type, wide)    \
 	ARITHMETIC(name, type, wide) \
@@ -64,7 +69,7 @@
 #define FLOATING(name, type)         \
 	ARITHMETIC(name, type, type) \
 	ORDER_FLOATING(name, type)   \
-	LOCATIONS(name, type)
+	LOCATIONS_FLOATING(name, type)
 
 INTEGER(int8, int8_t, unsigned)
 INTEGER(uint16, uint16_t, unsigned)

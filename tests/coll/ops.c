@@ -90,6 +90,28 @@ static void nan_and_a_number(void **state)
 	}
 }
 
+/* Pairs: the one with the number, on either side; of two NaN that with the lower index. */
+static void pairs_with_nan(void **state)
+{
+	const double nan = __builtin_nan("");
+	const float narrow_nan = __builtin_nanf("");
+
+	(void)state;
+	for (int op = IBVX_MINLOC; op <= IBVX_MAXLOC; op++) {
+		const double in[] = {nan, 1, 3, 2, nan, 3, nan, 4};
+		double inout[] = {3, 5, nan, 6, nan, 7, nan, 2};
+		const float narrow_in[] = {narrow_nan, 1, 3, 2, narrow_nan, 3, narrow_nan, 4};
+		float narrow[] = {3, 5, narrow_nan, 6, narrow_nan, 7, narrow_nan, 2};
+
+		assert_int_equal(ibvx_op_apply((enum ibvx_op)op, IBVX_DOUBLE, in, inout, 4), 0);
+		assert_true(inout[0] == 3 && inout[1] == 5 && inout[2] == 3 && inout[3] == 2);
+		assert_true(inout[4] != inout[4] && inout[5] == 3 && inout[6] != inout[6] && inout[7] == 2);
+		assert_int_equal(ibvx_op_apply((enum ibvx_op)op, IBVX_FLOAT, narrow_in, narrow, 4), 0);
+		assert_true(narrow[0] == 3 && narrow[1] == 5 && narrow[2] == 3 && narrow[3] == 2);
+		assert_true(narrow[4] != narrow[4] && narrow[5] == 3 && narrow[6] != narrow[6] && narrow[7] == 2);
+	}
+}
+
 static void sizes_and_refusals(void **state)
 {
 	char a = 1, b = 1;
@@ -113,6 +135,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(avx512),
 #endif
 	cmocka_unit_test(nan_and_a_number),
+	cmocka_unit_test(pairs_with_nan),
 	cmocka_unit_test(sizes_and_refusals),
 };
 

@@ -55,6 +55,11 @@ class OursTest {
 		everyRank(job(mode, np, Everything.class, "limit=100", "threads=" + (np == 2 ? 3 : 0)).run().assertSuccess(), np, "everything passed");
 	}
 
+	@Test
+	void reductionsTooLongForTheLibrary() {
+		everyRank(job(Mode.PLAIN, 2, LongReductions.class).run().assertSuccess(), 2, "long reductions are as short ones");
+	}
+
 	static List<Arguments> standard() {
 		List<Arguments> jobs = new ArrayList<>();
 		for (int np : new int[] {1, 2, 4, 5, 8}) {
