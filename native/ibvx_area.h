@@ -17,6 +17,9 @@
 /* Does this rank run on our node?  The same answer on both. */
 bool ibvx_same_node(const struct ibvx *ep, int rank);
 
+/* An area of this rank that was not reserved before, for as long as the endpoint exists; -1: there is none left. */
+int ibvx_area_reserve(struct ibvx *ep);
+
 /* Maps the first `bytes` bytes of area `index` of a rank.  The owner maps it first, and the memory is zero then.  It stays until
  * ibvx_area_unmap(), also after the endpoint was closed.  -ENOTSUP: no transport of this endpoint shares memory with that
  * rank; or another negative errno; both with text. */
@@ -27,6 +30,11 @@ void ibvx_area_unmap(void *memory, size_t bytes);
  * -EINVAL with text: the layout is shorter. */
 int ibvx_area_pack(const struct ibvx_layout *layout, const void *base, void *to, size_t bytes);
 int ibvx_area_unpack(const struct ibvx_layout *layout, void *base, const void *from, size_t bytes);
+
+/* Around an operation: ibvx_abort() waits for it, ibvx_close() refuses meanwhile.  0, or -ESHUTDOWN with text, and no
+ * ibvx_area_exit() follows. */
+int ibvx_area_enter(struct ibvx *ep);
+void ibvx_area_exit(struct ibvx *ep);
 
 /* Waits until look(arg), as long as a blocking call spins and yields before it sleeps; polls the endpoint meanwhile.  False: not
  * in that time, or the endpoint was aborted.  look() is called without locks. */

@@ -7,10 +7,11 @@
  * A communicator (struct ibvx_comm) is an ordered group of ranks and two contexts of the endpoint: the first is free for
  * the caller's own messages, the second belongs to the collective operations.  The ranks of its members begin at 0.
  *
- * A collective operation is described by a struct ibvx_coll.  ibvx_coll_run() executes it, ibvx_coll_start() begins it,
- * ibvx_coll_init() prepares it to be begun any number of times.  All three execute the same schedule of sends, receives,
- * copies and reductions.  Every member calls the same operations in the same order on one communicator (MPI 4.0, section
- * 6.14); as many as wanted may be under way at once.  The v forms are used by all members of an operation or by none.
+ * A collective operation is described by a struct ibvx_coll.  ibvx_coll_run() executes it, ibvx_coll_start() begins
+ * it, ibvx_coll_init() prepares it to be begun any number of times: a schedule of sends, receives, copies and
+ * reductions.  A blocking operation with little data may do without messages, so it matches blocking ones only, as in
+ * MPI.  Every member calls the same operations in the same order on one communicator (MPI 4.0, section 6.14); as many
+ * as wanted may be under way at once.  The v forms are used by all members of an operation or by none.
  *
  * Threads: every function may be called from any thread; the order of the operations of one communicator is then the
  * caller's business.  Whatever thread of this rank waits or tests inside the library, in a receive for example, continues all
@@ -18,7 +19,8 @@
  *
  * Failure: an operation ends with an error on a rank that took part in it after a member died, or where lengths
  * disagree (-EMSGSIZE).  That rank passes the error on in place of its messages, so nobody waits for a rank that has given
- * up.  Others may succeed, as MPI allows.
+ * up.  Others may succeed, as MPI allows.  Lengths on two sides of a limit where the algorithm changes (8 KB, for example) may
+ * block instead.
  *
  * Errors are those of ibvx.h, with their text in ibvx_error().
  */

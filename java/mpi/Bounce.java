@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package mpi;
 
+import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -13,7 +14,7 @@ final class Bounce {
 
 	private ByteBuffer memory = ByteBuffer.allocateDirect(0);
 	/** By kind: the memory as elements. */
-	private Object[] views;
+	private Buffer[] views;
 	private int end;
 
 	/** The room that so many bytes take. */
@@ -34,7 +35,7 @@ final class Bounce {
 			throw Errors.of(operation + ": there are no " + bytes + " bytes of memory outside the heap (" + e.getMessage()
 					+ "): raise -XX:MaxDirectMemorySize, or divide it");
 		}
-		views = new Object[Kinds.OBJECT];
+		views = new Buffer[Kinds.OBJECT];
 	}
 
 	ByteBuffer memory() {
@@ -48,7 +49,7 @@ final class Bounce {
 		return at;
 	}
 
-	private Object view(int kind) {
+	private Buffer view(int kind) {
 		if (views[kind] == null)
 			views[kind] = Kinds.view(kind, memory);
 		return views[kind];
@@ -67,7 +68,7 @@ final class Bounce {
 			for (int i = 0; i < elements; i++)
 				memory.put(at + i, (byte) (((boolean[]) from)[first + i] ? 1 : 0));
 		else if (elements > FEW)
-			Kinds.copy(from, first, view(type.kind), at >> Kinds.shift(type.kind), elements);
+			Kinds.put(from, first, view(type.kind), at >> Kinds.shift(type.kind), elements);
 		else
 			putFew(type.kind, at, from, first, elements);
 	}
@@ -103,7 +104,7 @@ final class Bounce {
 			for (int i = 0; i < elements; i++)
 				((boolean[]) to)[first + i] = memory.get(at + i) != 0;
 		else if (elements > FEW)
-			Kinds.copy(view(type.kind), at >> Kinds.shift(type.kind), to, first, elements);
+			Kinds.get(view(type.kind), at >> Kinds.shift(type.kind), to, first, elements);
 		else
 			getFew(type.kind, at, to, first, elements);
 		if (!direct)

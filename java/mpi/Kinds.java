@@ -86,7 +86,7 @@ final class Kinds {
 	}
 
 	/** A view of the bytes as elements of another kind, in the buffer's byte order. */
-	static Object view(int kind, ByteBuffer bytes) {
+	static Buffer view(int kind, ByteBuffer bytes) {
 		ByteBuffer all = bytes.duplicate().order(bytes.order());
 		all.position(0);
 		switch (kind) {
@@ -110,15 +110,15 @@ final class Kinds {
 	/** Copies between arrays and buffers of one kind, of which one at least is an array. */
 	static void copy(Object from, int at, Object to, int where, int count) {
 		if (from instanceof Buffer)
-			get((Buffer) from, at, to, where, count);
+			get(((Buffer) from).duplicate(), at, to, where, count);
 		else if (to instanceof Buffer)
-			put(from, at, (Buffer) to, where, count);
+			put(from, at, ((Buffer) to).duplicate(), where, count);
 		else
 			System.arraycopy(from, at, to, where, count);
 	}
 
-	private static void get(Buffer from, int at, Object to, int where, int count) {
-		Buffer view = from.duplicate();
+	/** Out of a buffer whose position may change. */
+	static void get(Buffer view, int at, Object to, int where, int count) {
 		view.position(at);
 		if (view instanceof ByteBuffer)
 			((ByteBuffer) view).get((byte[]) to, where, count);
@@ -136,8 +136,8 @@ final class Kinds {
 			((DoubleBuffer) view).get((double[]) to, where, count);
 	}
 
-	private static void put(Object from, int at, Buffer to, int where, int count) {
-		Buffer view = to.duplicate();
+	/** Into a buffer whose position may change. */
+	static void put(Object from, int at, Buffer view, int where, int count) {
 		view.position(where);
 		if (view instanceof ByteBuffer)
 			((ByteBuffer) view).put((byte[]) from, at, count);

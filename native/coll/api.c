@@ -154,12 +154,10 @@ int ibvx_coll_run(struct ibvx_comm *comm, const struct ibvx_coll *coll)
 	int rc = check(comm, coll, &op);
 	struct schedule *s;
 
-	if (rc == 0 && shared_fits(comm, coll, &op)) {
-		rc = area_ready(comm);
-		if (rc > 0)
-			return shared_run(comm, coll, &op);
-	}
-	s = rc ? NULL : build(comm, coll, &op, &rc);
+	rc = rc ? rc : area_ready(comm);
+	if (rc > 0 && shared_fits(comm, coll, &op))
+		return shared_run(comm, coll, &op);
+	s = rc < 0 ? NULL : build(comm, coll, &op, &rc);
 	if (!s)
 		return rc;
 	rc = schedule_execute(s, schedule_tag(comm));

@@ -11,8 +11,8 @@
 #include "coll/schedule.h"
 #include "ibvx_area.h"
 
-/* Operations that a communicator does by messages before it gets an area: most communicators live shorter, or have none. */
-#define AREA_USES 4
+/* Operations of a communicator before it gets an area: many communicators do not live longer. */
+#define AREA_AFTER 4
 /* Operations between two polls by a member that never waits. */
 #define AREA_POLL 16
 /* Looks at a stamp before the clock is looked at, where the other members have processors. */
@@ -140,7 +140,7 @@ int area_begin(struct ibvx_comm *comm, uint32_t operation)
 		if (rc)
 			return rc;
 	}
-	if (operation < AREA_DEPTH || (int32_t)(comm->area->all_published - first) > 0)
+	if ((int32_t)(comm->area->all_published - first) > 0)
 		return 0;
 	return area_catch_up(comm, first, operation);
 }
@@ -154,9 +154,14 @@ static __attribute__((noinline)) void area_wake(struct ibvx_comm *comm)
 		uint32_t name = (uint32_t)comm->rank + 1;
 		const struct ibvx_sbuf nothing = {0};
 
-		/* an error: it has died and needs no wake-up */
-		if (atomic_load(waits_for) == name && atomic_compare_exchange_strong(waits_for, &name, 0))
-			ibvx_send(comm->engine->ep, &nothing, comm_peer(comm, i), AREA_TAG, comm_collective_context(comm));
+		if (atomic_load(waits_for) != name || !atomic_compare_exchange_strong(waits_for, &name, 0))
+			continue;
+		if (ibvx_send(comm->engine->ep, &nothing, comm_peer(comm, i), AREA_TAG, comm_collective_context(comm))) {
+			uint32_t nobody = 0;
+
+			/* it has died; or no memory: the next one that is published wakes it */
+			atomic_compare_exchange_strong(waits_for, &nobody, name);
+		}
 	}
 }
 
@@ -179,48 +184,53 @@ static size_t area_bytes(int members)
 	return sizeof(struct area_memory) + (size_t)members * sizeof(struct area_member);
 }
 
-/* Of our areas one that nobody uses, zero; -1: all are in use, or there is no memory. */
+/* Memory for so many members, zero: the area that stands here, or a new one of this rank.  False: there is none. */
+static bool area_fill(struct engine *engine, struct engine_area *a, int members)
+{
+	void *memory = NULL;
+
+	if (a->memory)
+		ibvx_area_unmap(a->memory, area_bytes(a->members));
+	else
+		a->index = ibvx_area_reserve(engine->ep);
+	a->memory = NULL;
+	if (a->index >= 0 && ibvx_area_map(engine->ep, ibvx_rank(engine->ep), (unsigned)a->index, area_bytes(members), &memory) == 0) {
+		memset(memory, 0, area_bytes(members));
+		a->memory = memory;
+		a->members = members;
+	}
+	return a->memory;
+}
+
+/* Of our areas one that nobody uses; -1: all are in use, or there is no memory. */
 static int area_take(struct engine *engine, int members)
 {
-	int rank = ibvx_rank(engine->ep), i = 0;
+	int i = 0;
 
 	pthread_mutex_lock(&engine->lock);
 	while (i < IBVX_AREAS && engine->areas[i].memory &&
 	       atomic_load_explicit(&engine->areas[i].memory->left, memory_order_acquire) != (uint32_t)engine->areas[i].members)
 		i++;
-	if (i < IBVX_AREAS) {
-		struct engine_area *a = &engine->areas[i];
-		void *memory;
-
-		if (a->memory)
-			ibvx_area_unmap(a->memory, area_bytes(a->members));
-		a->memory = NULL;
-		if (ibvx_area_map(engine->ep, rank, (unsigned)i, area_bytes(members), &memory) == 0) {
-			memset(memory, 0, area_bytes(members));
-			a->memory = memory;
-			a->members = members;
-		}
-	}
-	i = i < IBVX_AREAS && engine->areas[i].memory ? i : -1;
+	i = i < IBVX_AREAS && area_fill(engine, &engine->areas[i], members) ? i : -1;
 	pthread_mutex_unlock(&engine->lock);
 	return i;
 }
 
-static struct area_memory *area_memory(struct ibvx_comm *comm, unsigned index)
+static struct area_memory *area_memory(struct ibvx_comm *comm, int taken, unsigned index)
 {
 	void *memory = NULL;
 
-	if (comm->rank == 0)
-		return comm->engine->areas[index].memory;
+	if (taken >= 0)
+		return comm->engine->areas[taken].memory;
 	ibvx_area_map(comm->engine->ep, comm_peer(comm, 0), index, area_bytes(comm->size), &memory);
 	return memory;
 }
 
-static void area_leave_memory(struct ibvx_comm *comm, struct area_memory *memory)
+/* No member has used it. */
+static void area_give_back(struct ibvx_comm *comm, int taken)
 {
-	atomic_fetch_add_explicit(&memory->left, 1, memory_order_release);
-	if (comm->rank != 0)
-		ibvx_area_unmap(memory, area_bytes(comm->size));
+	if (taken >= 0)
+		atomic_store(&comm->engine->areas[taken].memory->left, (uint32_t)comm->size);
 }
 
 static int area_and(struct ibvx_comm *comm, uint64_t *word)
@@ -235,25 +245,28 @@ static int area_agree(struct ibvx_comm *comm)
 {
 	struct area *area = calloc(1, sizeof(*area));
 	int taken = comm->rank == 0 && area ? area_take(comm->engine, comm->size) : -1, rc;
-	uint64_t word = comm->rank == 0 ? (uint64_t)(taken + 1) : area ? ~UINT64_C(0) : 0, ready;
+	uint64_t word = area ? ~UINT64_C(0) : 0, ready;
 
+	if (comm->rank == 0)
+		word = taken < 0 ? 0 : (uint64_t)comm->engine->areas[taken].index + 1;
 	rc = area_and(comm, &word);
 	if (rc || word == 0) {
-		if (taken >= 0) /* nobody else has seen it */
-			atomic_store(&comm->engine->areas[taken].memory->left, (uint32_t)comm->size);
-		free(area);
+		if (rc == 0)
+			area_give_back(comm, taken);
+		free(area); /* after an error another member may use it: it stays taken */
 		return rc;
 	}
-	area->index = (unsigned)word - 1;
-	area->memory = area_memory(comm, area->index);
+	area->memory = area_memory(comm, taken, (unsigned)word - 1);
 	ready = area->memory ? ~UINT64_C(0) : 0;
 	rc = area_and(comm, &ready);
 	if (rc == 0 && ready) {
 		comm->area = area;
 		return 1;
 	}
-	if (area->memory)
-		area_leave_memory(comm, area->memory);
+	if (rc == 0)
+		area_give_back(comm, taken);
+	if (area->memory && taken < 0)
+		ibvx_area_unmap(area->memory, area_bytes(comm->size));
 	free(area);
 	return rc;
 }
@@ -262,31 +275,40 @@ void area_possible(struct ibvx_comm *comm)
 {
 	const struct settings *settings = ibvx_settings(comm->engine->ep);
 
-	comm->area_uses = -1;
+	comm->area_possible = false;
 	if (comm->size < 2 || comm->size > AREA_MEMBERS_MAX || !settings_int(settings, SETTING_COLL_SHARED))
 		return;
 	for (int i = 0; i < comm->size; i++) {
 		if (!ibvx_same_node(comm->engine->ep, comm_peer(comm, i)))
 			return;
 	}
-	comm->area_uses = 0;
+	comm->area_possible = true;
 }
 
 int area_ready(struct ibvx_comm *comm)
 {
+	int rc;
+
 	if (comm->area)
 		return 1;
-	if (comm->area_uses < 0 || comm->area_uses++ < AREA_USES)
+	if (!comm->area_possible || atomic_load_explicit(&comm->sequence, memory_order_relaxed) < AREA_AFTER)
 		return 0;
-	comm->area_uses = -1; /* the agreement itself, and for good if there is none */
-	return area_agree(comm);
+	comm->area_possible = false; /* the agreement itself needs none; there is no second one */
+	rc = ibvx_area_enter(comm->engine->ep);
+	if (rc)
+		return rc;
+	rc = area_agree(comm);
+	ibvx_area_exit(comm->engine->ep);
+	return rc;
 }
 
 void area_leave(struct ibvx_comm *comm)
 {
 	if (!comm->area)
 		return;
-	area_leave_memory(comm, comm->area->memory);
+	atomic_fetch_add_explicit(&comm->area->memory->left, 1, memory_order_release);
+	if (comm->rank != 0)
+		ibvx_area_unmap(comm->area->memory, area_bytes(comm->size));
 	free(comm->area);
 	comm->area = NULL;
 }

@@ -51,15 +51,14 @@ struct area_memory {
 /* A communicator's view. */
 struct area {
 	struct area_memory *memory;
-	unsigned index;
 	uint32_t operation;     /* the next one */
 	uint32_t all_published; /* by all members: those before this number */
 };
 
 /* Of a new communicator: may it get one?  The same on all members. */
 void area_possible(struct ibvx_comm *comm);
-/* Can the communicator use an area now?  1; 0: not now, as all its members find; or a negative errno with text: the agreement,
- * which the first calls of all members make, failed.  Collective. */
+/* Has the communicator an area?  1; 0: no, as all its members find; or a negative errno with text.  Before a blocking operation, whatever
+ * it is: the members agree in one of the first of these calls, the same on all, because they count the operations alike. */
 int area_ready(struct ibvx_comm *comm);
 void area_leave(struct ibvx_comm *comm);
 void area_free_all(struct engine *engine);

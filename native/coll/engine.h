@@ -30,9 +30,9 @@ struct engine {
 	struct schedule *free;
 	uint64_t ids[ENGINE_ID_WORDS]; /* bit set: the id is free */
 	struct engine_area {
-		struct area_memory *memory; /* NULL: never used */
-		int members;
-	} areas[IBVX_AREAS]; /* those of this rank */
+		struct area_memory *memory; /* NULL: there is none */
+		int index, members;
+	} areas[IBVX_AREAS]; /* those of this rank that this engine has reserved */
 };
 
 struct ibvx_comm {
@@ -44,8 +44,8 @@ struct ibvx_comm {
 	_Atomic uint32_t sequence; /* of its operations: the tag */
 	_Atomic uint32_t references;
 	/* of the thread that is in a blocking operation */
-	struct area *area; /* NULL: none */
-	int area_uses;     /* operations that could have used one so far; -1: it gets none */
+	struct area *area;  /* NULL: none */
+	bool area_possible; /* it may still get one */
 };
 
 static inline int comm_peer(const struct ibvx_comm *comm, int rank)

@@ -46,8 +46,6 @@ bool shared_fits(const struct ibvx_comm *comm, const struct ibvx_coll *a, const 
 	bool set = a->kind < IBVX_SCAN && a->kind != IBVX_REDUCE_SCATTER &&
 		   settings_int(ibvx_settings(comm->engine->ep), choices[a->kind]) != 0;
 
-	if (comm->area_uses < 0 && !comm->area)
-		return false;
 	if (set || bytes > SHARED_BYTES)
 		return false;
 	switch (a->kind) {
@@ -239,7 +237,7 @@ static __attribute__((cold)) int shared_fail(struct shared *s, int rc)
 	return error_concerns(error_set(rc, "%s", why), rank);
 }
 
-int shared_run(struct ibvx_comm *comm, const struct ibvx_coll *a, const struct coll_op *op)
+static int shared_execute(struct ibvx_comm *comm, const struct ibvx_coll *a, const struct coll_op *op)
 {
 	struct shared s = {comm, a, op, comm->area->operation++, shared_bytes(a, op), false};
 	int rc = area_begin(comm, s.operation);
@@ -252,4 +250,18 @@ int shared_run(struct ibvx_comm *comm, const struct ibvx_coll *a, const struct c
 	if (!s.published)
 		area_publish(comm, s.operation, 0, 0);
 	return 0;
+}
+
+int shared_run(struct ibvx_comm *comm, const struct ibvx_coll *a, const struct coll_op *op)
+{
+	struct ibvx *ep = comm->engine->ep;
+	int rc = ibvx_area_enter(ep);
+
+	if (rc)
+		return rc;
+	comm_get(comm); /* another thread may free it meanwhile */
+	rc = shared_execute(comm, a, op);
+	comm_put(comm);
+	ibvx_area_exit(ep);
+	return rc;
 }

@@ -9,8 +9,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "core/api.h"
 #include "core/continuation.h"
 #include "core/layout.h"
+#include "core/pin_serve.h"
 #include "core/progress.h"
 #include "core/waiter.h"
 
@@ -20,6 +22,16 @@
 bool ibvx_same_node(const struct ibvx *ep, int rank)
 {
 	return ep->peers[rank].same_node;
+}
+
+int ibvx_area_reserve(struct ibvx *ep)
+{
+	unsigned index = atomic_fetch_add_explicit(&ep->areas_reserved, 1, memory_order_relaxed);
+
+	if (index < TRANSPORT_AREAS)
+		return (int)index;
+	atomic_fetch_sub_explicit(&ep->areas_reserved, 1, memory_order_relaxed);
+	return -1;
 }
 
 int ibvx_area_map(struct ibvx *ep, int owner, unsigned index, size_t bytes, void **memory)
@@ -66,6 +78,20 @@ int ibvx_area_unpack(const struct ibvx_layout *layout, void *base, const void *f
 	return 0;
 }
 
+int ibvx_area_enter(struct ibvx *ep)
+{
+	atomic_fetch_add(&ep->area_users, 1); /* before the look: a close or an abort sees it, or we see that */
+	if (!ep->closing && !ep->aborted)
+		return 0;
+	ibvx_area_exit(ep);
+	return api_not_open(ep);
+}
+
+void ibvx_area_exit(struct ibvx *ep)
+{
+	atomic_fetch_sub(&ep->area_users, 1);
+}
+
 bool ibvx_any_died(const struct ibvx *ep)
 {
 	return atomic_load_explicit(&ep->failed_rank, memory_order_relaxed) >= 0;
@@ -89,6 +115,7 @@ static bool area_look(struct ibvx *ep, bool yield, bool (*look)(const void *arg)
 /* Lock held. */
 static void area_poll(struct ibvx *ep)
 {
+	pin_serve_zero_copy(ep);
 	ep->runners++;
 	progress_run(ep);
 	ep->runners--;
@@ -108,16 +135,14 @@ bool ibvx_area_spin(struct ibvx *ep, bool (*look)(const void *arg), const void *
 	bool found;
 
 	core_lock(ep);
-	ep->users++; /* an abort waits for us */
 	do {
 		core_unlock(ep);
 		found = area_look(ep, idle >= ep->spin_ns, look, arg);
 		idle = clock_now_ns() - begin;
 		core_lock(ep);
-		if (!found && core_ready(ep))
+		if (!found && (core_ready(ep) || !list_empty(&ep->wanting) || ep->due.first || ep->due_callers.first))
 			area_poll(ep);
 	} while (!found && !ep->aborted && idle < ep->spin_ns + ep->yield_ns);
-	ep->users--;
 	core_unlock(ep);
 	return found;
 }

@@ -127,9 +127,10 @@ static int close_drain(struct ibvx *ep)
 		return error_set(-EBUSY,
 				 "rank %d finishes with %d receives or synchronous sends pending: %s: complete or cancel them first",
 				 ep->rank, n, text);
-	if (ep->users > 0)
+	n = ep->users + ep->area_users;
+	if (n > 0)
 		return error_set(-EBUSY, "rank %d finishes while %d of its threads are inside operations: let them return first", ep->rank,
-				 ep->users);
+				 n);
 	rc = wait_until(ep, &w, close_drained, NULL, settings_int(ep->settings, SETTING_FINISH_TIMEOUT_MS) * CLOCK_NS_PER_MS);
 	if (rc != -ETIMEDOUT)
 		return rc;
@@ -246,7 +247,7 @@ static bool close_is_deserted(struct ibvx *ep)
 	bool deserted;
 
 	core_lock(ep);
-	deserted = ep->users == 0;
+	deserted = ep->users + ep->area_users == 0;
 	if (deserted) {
 		nanosleep(&hold, NULL);
 		deserted = !lock_is_awaited(&ep->lock);

@@ -204,12 +204,14 @@ struct ibvx {
 
 	size_t psl, credit_window;
 	bool fault_job;
-	_Atomic int failed_rank; /* the first rank that died, or -1; read without the lock, too */
-	int users;               /* threads inside a blocking call, the progress thread aside */
-	bool closing;            /* ibvx_close is at work: new operations are refused */
-	bool aborted;            /* every blocking call is to return */
-	int open_peers;          /* remote peers in PEER_OPEN */
-	int stalled_peers;       /* peers that hold sends back for want of our credit */
+	_Atomic int failed_rank;         /* the first rank that died, or -1; read without the lock, too */
+	int users;                       /* threads inside a blocking call, the progress thread aside */
+	_Atomic int area_users;          /* the same in operations of ibvx_area.h; no lock */
+	_Atomic bool closing;            /* ibvx_close is at work: new operations are refused */
+	_Atomic bool aborted;            /* every blocking call is to return */
+	int open_peers;                  /* remote peers in PEER_OPEN */
+	int stalled_peers;               /* peers that hold sends back for want of our credit */
+	_Atomic unsigned areas_reserved; /* ibvx_area.h; no lock */
 	uint64_t polls, sleeps, wakes;
 	/* pinnable memory: pins made, the longest, bytes that had to bounce */
 	uint64_t pins, pin_longest_ns, bounced_bytes;

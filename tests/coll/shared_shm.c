@@ -230,6 +230,37 @@ static int operations(struct ibvx_comm *comm, struct rng *rng, struct rng *mine,
 	return bad;
 }
 
+/* As if the communicator had done so many operations that their number wraps around soon. */
+static int make_old(struct ibvx_comm *comm)
+{
+	const struct ibvx_coll barrier = {.kind = IBVX_BARRIER};
+	const uint32_t base = UINT32_MAX - 30;
+	ibvx_coll_req req;
+
+	/* everybody is done with the slots, then all are changed, then they are used again */
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t n = base - AREA_DEPTH; round == 1 && n != base; n++)
+			atomic_store(&area_slot(comm->area, comm->rank, n)->stamp, n + 1);
+		if (ibvx_coll_start(comm, &barrier, &req) || ibvx_coll_wait(comm, &req))
+			return 1;
+	}
+	comm->area->operation = base;
+	comm->area->all_published = base;
+	return 0;
+}
+
+/* Two worlds of one endpoint do not get the same memory. */
+static int two_worlds(struct ibvx *ep, struct ibvx_comm *first, struct rng *rng, struct rng *mine)
+{
+	struct ibvx_comm *second;
+	int bad = ibvx_comm_world(&second, ep, 2 * IBVX_COMM_MAX);
+
+	for (int i = 0; i < 20 && !bad; i++)
+		bad = operations(i % 2 ? first : second, rng, mine, i == 0 ? 20 : 3);
+	ibvx_comm_free(second);
+	return bad;
+}
+
 static int rank_main(struct ibvx **ep, int rank, void *arg)
 {
 	const struct plan *plan = arg;
@@ -237,6 +268,9 @@ static int rank_main(struct ibvx **ep, int rank, void *arg)
 	struct ibvx_comm *world, *part = NULL;
 	int bad = ibvx_comm_world(&world, *ep, 0);
 
+	bad = bad ? bad : operations(world, &rng, &mine, plan->operations);
+	bad = bad ? bad : two_worlds(*ep, world, &rng, &mine);
+	bad = bad ? bad : make_old(world);
 	bad = bad ? bad : operations(world, &rng, &mine, plan->operations);
 	for (int g = 0; g < GENERATIONS && !bad; g++) {
 		int colors = 1 + (int)rng_below(&rng, 3);

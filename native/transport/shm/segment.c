@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ static off_t segment_mapping_offset(const struct segment *s, uint32_t from, uint
 	return (off_t)s->head_bytes + ((off_t)from * s->ranks + to) * (off_t)ring_mapping_bytes(&s->shape);
 }
 
-/* Areas stand behind the rings. */
+/* Areas stand behind the rings; the file reaches there once one is allocated. */
 static off_t segment_area_offset(const struct segment *s, uint32_t owner, unsigned index)
 {
 	off_t begin = (segment_mapping_offset(s, s->ranks, 0) + RING_PAGE - 1) & ~(off_t)(RING_PAGE - 1);
@@ -112,7 +113,7 @@ int segment_map_head(struct segment *s, uint32_t ranks, const struct ring_shape 
 	s->shape = *shape;
 	s->head_bytes = sizeof(struct segment_head) + ranks * sizeof(struct segment_doorbell);
 	s->head_bytes = (s->head_bytes + RING_PAGE - 1) & ~(size_t)(RING_PAGE - 1);
-	size = segment_area_offset(s, ranks, 0);
+	size = segment_mapping_offset(s, ranks, 0);
 	if (ftruncate(s->fd, size) < 0)
 		return error_sys(-errno, "cannot set the size of shared memory to %lld bytes", (long long)size);
 	rc = segment_fallocate(s->fd, 0, (off_t)s->head_bytes);
@@ -164,9 +165,13 @@ int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t
 int segment_map_area(const struct segment *s, uint32_t owner, unsigned index, size_t bytes, bool allocate, void **mapping)
 {
 	off_t offset = segment_area_offset(s, owner, index);
-	int rc = allocate ? segment_fallocate(s->fd, offset, (off_t)bytes) : 0;
+	struct rlimit largest = {RLIM_INFINITY, RLIM_INFINITY};
+	int rc = 0;
 	void *map;
 
+	getrlimit(RLIMIT_FSIZE, &largest);
+	if (allocate) /* beyond the limit there would be a signal */
+		rc = (rlim_t)offset + bytes > largest.rlim_cur ? EFBIG : segment_fallocate(s->fd, offset, (off_t)bytes);
 	if (rc)
 		return error_sys(-rc, "no room for %zu more bytes of shared memory", bytes);
 	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, offset);
