@@ -2,6 +2,7 @@
 package mpitest;
 
 import java.lang.reflect.Array;
+import java.lang.reflect.Field;
 import java.util.Arrays;
 import mpi.Datatype;
 import mpi.MPI;
@@ -85,8 +86,10 @@ public final class LongReductions {
 						Array.get(whole, i), Array.get(pieces, i));
 	}
 
-	private static String name(Op op) {
-		Op[] all = {MPI.MAX, MPI.MIN, MPI.SUM, MPI.PROD, MPI.MAXLOC, MPI.MINLOC, MPI.LAND, MPI.LOR, MPI.LXOR, MPI.BAND, MPI.BOR, MPI.BXOR};
-		return Arrays.asList("MAX", "MIN", "SUM", "PROD", "MAXLOC", "MINLOC", "LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR").get(Arrays.asList(all).indexOf(op));
+	private static String name(Op op) throws ReflectiveOperationException {
+		for (Field field : MPI.class.getFields())
+			if (field.getType() == Op.class && field.get(null) == op)
+				return field.getName();
+		return "?";
 	}
 }
