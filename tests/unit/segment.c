@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -93,10 +94,54 @@ static void test_refuses_another_segment(void **state)
 	segment_close(&other);
 }
 
+/* Of the byte at this address in the file that is mapped there; the kernel may have joined two mappings. */
+static unsigned long offset_of(const void *mapping)
+{
+	unsigned long at = (unsigned long)(uintptr_t)mapping, begin, end, offset, found = 1;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &begin, &end, &offset) == 3 && begin <= at && at < end)
+			found = offset + (at - begin);
+	}
+	fclose(maps);
+	return found;
+}
+
+/* aarch64 kernels with pages of 64 KB map no other offsets than multiples of that. */
+static void test_maps_whole_pages_of_any_size(void **state)
+{
+	struct segment s = {.fd = -1};
+	void *map[4];
+
+	(void)state;
+	assert_int_equal(segment_create(&s, "job"), 0);
+	assert_int_equal(s.page_bytes, sysconf(_SC_PAGESIZE));
+	s.page_bytes = 64u << 10;
+	assert_int_equal(segment_map_head(&s, 2, &shape), 0);
+	assert_int_equal(segment_map(&s, 0, 1, &map[0]), 0);
+	assert_int_equal(segment_map(&s, 1, 0, &map[1]), 0);
+	assert_int_equal(segment_map_area(&s, 0, 1, 4096, true, &map[2]), 0);
+	assert_int_equal(segment_map_area(&s, 1, 0, 4096, true, &map[3]), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(offset_of(map[i]) % s.page_bytes, 0);
+		for (int k = 0; k < i; k++)
+			assert_true(labs((long)offset_of(map[i]) - (long)offset_of(map[k])) >= (long)(s.page_bytes));
+	}
+	segment_unmap(&s, map[0]);
+	segment_unmap(&s, map[1]);
+	munmap(map[2], 4096);
+	munmap(map[3], 4096);
+	segment_close(&s);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_adopts_what_another_rank_made),
+		cmocka_unit_test(test_maps_whole_pages_of_any_size),
 		cmocka_unit_test(test_refuses_a_file),
 		cmocka_unit_test(test_refuses_another_memfd),
 		cmocka_unit_test(test_refuses_another_segment),

@@ -15,23 +15,34 @@
 #include "base/futex.h"
 #include "base/proof.h"
 
+static size_t segment_whole_pages(const struct segment *s, size_t bytes)
+{
+	return (bytes + s->page_bytes - 1) & ~(s->page_bytes - 1);
+}
+
+static size_t segment_ring_bytes(const struct segment *s)
+{
+	return segment_whole_pages(s, ring_mapping_bytes(&s->shape));
+}
+
 static off_t segment_mapping_offset(const struct segment *s, uint32_t from, uint32_t to)
 {
-	return (off_t)s->head_bytes + ((off_t)from * s->ranks + to) * (off_t)ring_mapping_bytes(&s->shape);
+	return (off_t)s->head_bytes + ((off_t)from * s->ranks + to) * (off_t)segment_ring_bytes(s);
 }
+
+static_assert(TRANSPORT_AREA_BYTES % (64u << 10) == 0, "an area begins with a page");
 
 /* Areas stand behind the rings; the file reaches there once one is allocated. */
 static off_t segment_area_offset(const struct segment *s, uint32_t owner, unsigned index)
 {
-	off_t begin = (segment_mapping_offset(s, s->ranks, 0) + RING_PAGE - 1) & ~(off_t)(RING_PAGE - 1);
-
-	return begin + ((off_t)owner * TRANSPORT_AREAS + index) * (off_t)TRANSPORT_AREA_BYTES;
+	return segment_mapping_offset(s, s->ranks, 0) + ((off_t)owner * TRANSPORT_AREAS + index) * (off_t)TRANSPORT_AREA_BYTES;
 }
 
 int segment_create(struct segment *s, const char *job_id)
 {
 	char name[64];
 
+	s->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	snprintf(name, sizeof(name), "ibvdev-%s", job_id);
 	s->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (s->fd < 0)
@@ -112,7 +123,7 @@ int segment_map_head(struct segment *s, uint32_t ranks, const struct ring_shape 
 	s->ranks = ranks;
 	s->shape = *shape;
 	s->head_bytes = sizeof(struct segment_head) + ranks * sizeof(struct segment_doorbell);
-	s->head_bytes = (s->head_bytes + RING_PAGE - 1) & ~(size_t)(RING_PAGE - 1);
+	s->head_bytes = segment_whole_pages(s, s->head_bytes);
 	size = segment_mapping_offset(s, ranks, 0);
 	if (ftruncate(s->fd, size) < 0)
 		return error_sys(-errno, "cannot set the size of shared memory to %lld bytes", (long long)size);
@@ -138,7 +149,7 @@ void segment_close(struct segment *s)
 
 int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **mapping)
 {
-	size_t bytes = ring_mapping_bytes(&s->shape);
+	size_t bytes = segment_ring_bytes(s);
 	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, segment_mapping_offset(s, from, to));
 
 	if (map == MAP_FAILED)
@@ -150,7 +161,7 @@ int segment_map(const struct segment *s, uint32_t from, uint32_t to, void **mapp
 void segment_unmap(const struct segment *s, void *mapping)
 {
 	if (mapping)
-		munmap(mapping, ring_mapping_bytes(&s->shape));
+		munmap(mapping, segment_ring_bytes(s));
 }
 
 int segment_allocate(const struct segment *s, uint32_t from, uint32_t to, size_t offset, size_t bytes)

@@ -36,6 +36,7 @@ struct segment {
 	struct ring_shape shape;
 	struct segment_head *head;
 	size_t head_bytes;
+	size_t page_bytes; /* of the machine, which maps multiples of it: aarch64 kernels have pages of 4, 16 or 64 KB */
 };
 
 /* Makes anonymous memory named after the job, which holds only a random nonce so far and can grow, but not shrink.

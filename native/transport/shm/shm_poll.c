@@ -27,7 +27,8 @@ static void shm_start_polling(struct shm *s, struct shm_peer *p)
 		return;
 	p->polled = true;
 	p->packets_swept = UINT64_MAX; /* not idle yet */
-	atomic_store_explicit(&s->rx[n], p, memory_order_relaxed);
+	/* shm_ready() may see the peer before the count: its ring comes first */
+	atomic_store_explicit(&s->rx[n], p, memory_order_release);
 	atomic_store_explicit(&s->rx_count, n + 1, memory_order_release);
 }
 
@@ -83,7 +84,7 @@ static void shm_sweep(struct shm *s)
 			continue;
 		p->polled = false;
 		count--;
-		atomic_store_explicit(&s->rx[i], atomic_load_explicit(&s->rx[count], memory_order_relaxed), memory_order_relaxed);
+		atomic_store_explicit(&s->rx[i], atomic_load_explicit(&s->rx[count], memory_order_relaxed), memory_order_release);
 	}
 	atomic_store_explicit(&s->rx_count, count, memory_order_release);
 }
@@ -258,13 +259,15 @@ bool shm_ready(const struct transport *t)
 {
 	const struct shm *s = (const struct shm *)t;
 	const struct segment_doorbell *doorbell;
+	_Atomic(struct shm_peer *) *rx = s->rx;
 	uint32_t count;
 
 	if (!s->segment.head)
 		return false;
 	count = atomic_load_explicit(&s->rx_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct shm_peer *p = atomic_load_explicit(&s->rx[i], memory_order_relaxed);
+		/* pairs with the stores of a peer that the count does not announce: those that a sweep has put elsewhere */
+		const struct shm_peer *p = atomic_load_explicit(&rx[i], memory_order_acquire);
 
 		if (ring_ready(&p->rx) && !atomic_load_explicit(&p->corrupt, memory_order_relaxed))
 			return true;
