@@ -22,6 +22,7 @@ def arguments():
                         help='puts FILE into the jar as PATH')
     parser.add_argument('--library', action='append', default=[], metavar='PATH=FILE',
                         help='the same for a shared library, without its debug information')
+    parser.add_argument('--objcopy', default='objcopy', help='that of the architecture of the shared library')
     parser.add_argument('--alias', action='append', default=[], metavar='PATH=CLASS',
                         help='puts the compiled file CLASS into the jar a second time, as PATH')
     parser.add_argument('--headers', help='only write the JNI headers into this folder, no jar')
@@ -45,10 +46,10 @@ def compile_into(folder, args):
     return subprocess.run(command + args.sources).returncode
 
 
-def strip(path):
+def strip(objcopy, path):
     """Takes the debug information out: a JVM unpacks the library at each start."""
-    if shutil.which('objcopy'):
-        subprocess.run(['objcopy', '--strip-debug', path], check=True)
+    if shutil.which(objcopy):
+        subprocess.run([objcopy, '--strip-debug', path], check=True)
 
 
 def main():
@@ -64,7 +65,7 @@ def main():
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copyfile(file, target)
             if resource in args.library:
-                strip(target)
+                strip(args.objcopy, target)
         output = os.path.abspath(args.output)
         command = ['jar', '--create', '--file', output + '.new']
         if args.manifest:
