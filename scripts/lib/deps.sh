@@ -4,7 +4,7 @@
 #   deps_install build        what building and running needs
 #   deps_install build tests  what the tests need on top
 #   deps_install vm           what scripts/ibvdev-vm and its guests need
-#   deps_install packaging    what makes Debian packages, and a Debian to try them in
+#   deps_install packaging    what makes Debian packages, and a Debian to try them in; a compiler and an emulator for arm64
 #   deps_install cluster      engines that start ranks over nodes: the test suite cluster
 #   deps_install bench        the peers of bench/run, and what draws its plots
 #
@@ -23,7 +23,7 @@ deps_has_jdk() {
 }
 
 deps_has_compiler() {
-	deps_has_command cc && echo '#include <pthread.h>' | cc -E -x c - >/dev/null 2>&1
+	deps_has_command "$1" && echo '#include <pthread.h>' | "$1" -E -x c - >/dev/null 2>&1
 }
 
 # Debian's other busybox needs libc, which an initramfs has not.
@@ -44,7 +44,7 @@ deps_has_mpi() {
 deps_missing() {
 	case $1 in
 	build)
-		deps_has_compiler || echo gcc libc6-dev
+		deps_has_compiler cc || echo gcc libc6-dev
 		deps_has_command meson || echo meson
 		deps_has_command ninja || echo ninja-build
 		deps_has_command pkg-config || echo pkg-config
@@ -94,6 +94,8 @@ deps_missing() {
 		deps_has_command lintian || echo lintian
 		deps_has_command mmdebstrap || echo mmdebstrap
 		deps_has_command unshare || echo util-linux
+		deps_has_compiler aarch64-linux-gnu-gcc || echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+		deps_has_command qemu-aarch64-static || echo qemu-user-static
 		;;
 	cluster)
 		deps_has_command ip || echo iproute2
