@@ -44,6 +44,7 @@ public final class Standard {
 		reduceScatterKeepsItsInput();
 		order();
 		userOperations();
+		userOperationsOfTypesWithGaps();
 		counts();
 		nullRequests();
 		cancel();
@@ -263,6 +264,31 @@ public final class Standard {
 		Check.same(new int[] {(1 << size) - 1, 1}, bits, "BOR");
 		comm.Allreduce(new int[] {1 << rank, 1}, 0, bits, 0, 2, MPI.INT, MPI.BXOR);
 		Check.same(new int[] {(1 << size) - 1, size % 2}, bits, "BXOR");
+	}
+
+	/** The function finds the elements where a type with gaps has them, and nothing is written in the gaps. */
+	private static void userOperationsOfTypesWithGaps() {
+		Datatype gaps = Datatype.Vector(2, 1, 3, MPI.INT);
+		gaps.Commit();
+		Op sum = new Op(new User_function() {
+			@Override
+			public void Call(Object in, int inoffset, Object inout, int inoutoffset, int count, Datatype type) {
+				for (int i = 0; i < 4 * count; i++)
+					if (i % 4 == 0 || i % 4 == 3)
+						((int[]) inout)[inoutoffset + i] += ((int[]) in)[inoffset + i];
+			}
+		}, true);
+		int[] in = new int[4 * size];
+		for (int i = 0; i < in.length; i++)
+			in[i] = (rank + 1) * (i + 1);
+		int[] all = new int[4 * size];
+		int[] mine = new int[4];
+		comm.Allreduce(in, 0, all, 0, size, gaps, sum);
+		comm.Reduce_scatter(in, 0, mine, 0, ones(), gaps, sum);
+		for (int i = 0; i < all.length; i++)
+			Check.eq(i % 4 == 0 || i % 4 == 3 ? size * (size + 1) / 2 * (i + 1) : 0, all[i], "element " + i + " of a type with gaps");
+		for (int i = 0; i < 4; i++)
+			Check.eq(i % 4 == 0 || i % 4 == 3 ? size * (size + 1) / 2 * (4 * rank + i + 1) : 0, mine[i], "element " + i + " of the own part");
 	}
 
 	private static void counts() {
