@@ -29,6 +29,8 @@ public enum ErrorCode {
 	CANCELLED,
 	/** Objects cannot be serialized, or those of a message not be deserialized here. A message is gone. The rank is its sender. */
 	SERIALIZATION,
+	/** The arena of a MemorySegment was closed before the receive into it was complete. A message is gone, nothing was written. The rank is its sender. */
+	BUFFER_CLOSED,
 	/** The native library cannot be loaded. */
 	NO_LIBRARY,
 	/** Something else: the text describes it. */

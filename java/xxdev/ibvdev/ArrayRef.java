@@ -23,7 +23,7 @@ final class ArrayRef {
 	final Object buf;
 	final int from;
 	final int count;
-	/** memory is a copy of a buffer in which the natives cannot work. */
+	/** memory is a copy of a buffer or segment in which the natives cannot work. */
 	final boolean copied;
 
 	private ArrayRef(Object memory, int nativeKind, long offset, long length, long word, Object buf, int from, int count, boolean copied) {
@@ -83,10 +83,12 @@ final class ArrayRef {
 					+ (buf instanceof Buffer ? buf.getClass().getSimpleName() + " with limit " + size : name(buf, size)));
 	}
 
-	/** A buffer or an array of arrays of primitives; null: something else. */
+	/** A buffer, a segment or an array of arrays of primitives; null: something else. */
 	static ArrayRef of(String operation, Object buf, int from, int count, boolean receive) {
 		if (buf instanceof Buffer)
 			return buffer(operation, (Buffer) buf, from, count, receive);
+		if (Segments.is(buf))
+			return segment(operation, buf, from, count, receive);
 		int depth = Rows.depth(buf);
 		return depth < 2 ? null : rows(operation, (Object[]) buf, from, count, depth);
 	}
@@ -109,6 +111,39 @@ final class ArrayRef {
 					+ "machine's is too long: 2 GB are the most; use ByteOrder.nativeOrder()");
 		byte[] copy = receive ? new byte[elements << shift] : Buffers.copy(kind, buf, start, elements);
 		return new ArrayRef(copy, Native.BYTE, 0, copy.length, word, buf, start, elements, true);
+	}
+
+	private static ArrayRef segment(String operation, Object segment, int from, int count, boolean receive) {
+		long size = Segments.size(segment);
+		int start = count == Message.ALL ? 0 : from;
+		long bytes = count == Message.ALL ? size : count;
+		if (start < 0 || bytes < 0 || start > size - bytes)
+			throw Errors.argument(operation + ": offset " + start + ", count " + bytes + " is not a portion of a MemorySegment of " + size
+					+ (size == 1 ? " byte" : " bytes"));
+		if (receive && Segments.isReadOnly(segment))
+			throw Errors.argument(operation + ": the MemorySegment is read-only");
+		Segments.check(operation, segment);
+		if (bytes > Integer.MAX_VALUE)
+			throw Errors.argument(operation + ": a MemorySegment of " + bytes + " bytes is too long: " + Integer.MAX_VALUE
+					+ " are the most in one message; use an offset and a count, or slices");
+		int length = (int) bytes;
+		long word = Word.elements(Native.BYTE, length);
+		if (length > 0 && Segments.isGlobal(segment))
+			return new ArrayRef(Segments.buffer(segment, start, length), Native.MEMORY, 0, length, word, segment, start, length, false);
+		Object array = Segments.array(segment);
+		if (array != null) {
+			int kind = kindOf(array);
+			long at = Segments.offset(segment) + start;
+			long within = (at | length) & (1L << Word.shift(kind)) - 1;
+			/* The natives copy whole elements, and a message need not consist of these. */
+			if (kind == Native.BYTE || !receive && within == 0)
+				return new ArrayRef(array, kind, at, length, word, segment, start, length, false);
+		}
+		if (length > Integer.MAX_VALUE - 16)
+			throw Errors.argument(
+					operation + ": a MemorySegment of " + length + " bytes that must be copied is too long: use less, or memory of Arena.global()");
+		byte[] copy = receive ? new byte[length] : Segments.copy(operation, segment, start, length);
+		return new ArrayRef(copy, Native.BYTE, 0, length, word, segment, start, length, true);
 	}
 
 	private static ArrayRef rows(String operation, Object[] buf, int from, int count, int depth) {
@@ -137,10 +172,19 @@ final class ArrayRef {
 		bounce.get(nativeKind, memory, (int) (offset >> shift), (int) (bytes >> shift));
 	}
 
-	/** Brings a received message from the copy to the buffer. */
-	void deliver(long received) {
+	/** Brings a received message from the copy to the buffer or segment. False: the arena of the segment was closed. */
+	boolean deliver(long received) {
+		if (copied && !(buf instanceof Buffer))
+			return Segments.put(buf, from, Word.count(received), (byte[]) memory);
 		if (copied)
 			Buffers.put(Word.code(word) - 1, (Buffer) buf, from, Word.count(received), (byte[]) memory);
+		return true;
+	}
+
+	/** Refuses a thread that cannot deliver: of a receive into a copy of another thread's confined segment. */
+	void checkThread(String operation) {
+		if (copied && !(buf instanceof Buffer))
+			Segments.checkThread(operation, buf);
 	}
 
 	/** "room for 50 int (int[80], elements 20 to 69)". */
@@ -148,12 +192,12 @@ final class ArrayRef {
 		if (nativeKind == Native.BODY)
 			return "room for " + count + (count == 1 ? " object (" : " objects (") + name(buf, Array.getLength(buf)) + portion() + ")";
 		Type type = TYPES[(Word.code(word) & 0xf) - 1];
-		String name = buf instanceof Buffer ? buf.getClass().getSimpleName() : name(buf, Array.getLength(buf));
+		String name = buf instanceof Buffer ? buf.getClass().getSimpleName() : buf.getClass().isArray() ? name(buf, Array.getLength(buf)) : "MemorySegment";
 		return "room for " + Word.text(type, count, Word.depth(word)) + " (" + name + portion() + ")";
 	}
 
 	private String portion() {
-		boolean all = !(buf instanceof Buffer) && from == 0 && count == Array.getLength(buf);
+		boolean all = buf.getClass().isArray() && from == 0 && count == Array.getLength(buf);
 		return all || count == 0 ? "" : ", elements " + from + " to " + (from + count - 1);
 	}
 

@@ -456,7 +456,8 @@ public final class IBVDevice extends Device {
 			throw new XXDevException(ErrorCode.TYPE_MISMATCH, result.source(),
 					Texts.operation(operation, "from", result.source(), result.tag(), context) + ": the message holds " + Word.text(word) + ", the receive has "
 							+ ref.text() + ", which divides its innermost rows differently; they have been overwritten");
-		ref.deliver(word);
+		if (!ref.deliver(word))
+			throw new XXDevException(ErrorCode.BUFFER_CLOSED, result.source(), Texts.closed(operation, context, result));
 		return status(result.source(), result.tag(), word, result.bytes());
 	}
 

@@ -168,11 +168,19 @@ final class IBVRequest extends Request implements PendingRequest {
 	/** With the state BUSY, which ends here: drives the operation on, for so long. True: complete. */
 	private boolean work(long timeoutNs) {
 		try {
+			if (receive)
+				checkThread();
 			advance(timeoutNs);
 		} finally {
 			leave(consumed ? COMPLETE : PENDING);
 		}
 		return consumed;
+	}
+
+	/** Refuses a thread that cannot deliver the message, as long as nothing has happened. */
+	private void checkThread() {
+		if (ref.copied)
+			ref.checkThread(operation);
 	}
 
 	private void advance(long timeoutNs) {

@@ -30,6 +30,13 @@ final class Texts {
 		return what + mismatch(result.user(), result.bytes(), ref) + (rc == -Native.EMSGSIZE && Word.depth(result.user()) > 1 ? ": " + why : "");
 	}
 
+	/** A message for a segment that is no more. */
+	static String closed(String operation, int context, ResultBlock result) {
+		return operation(operation, "from", result.source(), result.tag(), context)
+				+ ": the arena of the MemorySegment was closed before the receive was complete; "
+				+ "the message is gone, nothing was written: close an arena after its operations";
+	}
+
 	/** Both sides of a message that does not fit. */
 	static String mismatch(long word, long bytes, ArrayRef ref) {
 		return "the message holds " + Word.text(word) + " (" + bytes + " bytes), the receive has " + ref.text()

@@ -36,6 +36,21 @@ public enum Mode {
 		return modes;
 	}
 
+	/**
+	 * The modes, without CHECK_JNI, whose JDK is that new.
+	 *
+	 * @param feature the oldest feature release
+	 * @return perhaps none
+	 */
+	public static List<Mode> since(int feature) {
+		List<Mode> modes = new ArrayList<>();
+		if (Runtime.version().feature() >= feature)
+			modes.add(PLAIN);
+		if (all().contains(NEWER_JDK) && newerVersion() >= feature)
+			modes.add(NEWER_JDK);
+		return modes;
+	}
+
 	/** The home of the newer JDK, or null. */
 	static String newerJdk() {
 		String home = System.getProperty("ibvdev.test.newer_jdk", "");

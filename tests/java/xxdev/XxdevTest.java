@@ -8,6 +8,8 @@ import harness.Job;
 import harness.Mode;
 import harness.Result;
 import java.io.File;
+import java.util.List;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -94,6 +96,19 @@ final class XxdevTest {
 	void waits(Mode mode) {
 		finishes(job(mode, 2, Waits.class));
 		finishes(job(mode, 2, Waits.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000"));
+	}
+
+	/** Needs a JDK with java.lang.foreign; without one the test is reported as aborted. */
+	@Test
+	void segments() {
+		List<Mode> modes = Mode.since(22);
+		Assumptions.assumeFalse(modes.isEmpty(), "no JDK 22 or later is installed");
+		for (Mode mode : modes) {
+			finishes(job(mode, 2, Segments.class));
+			finishes(job(mode, 2, Segments.class).option("-Xcheck:jni").option("-Dibvdev.psl=200"));
+			finishes(job(mode, 2, Segments.class).option("-Dibvdev.cma=always").option("-Dibvdev.psl=20000"));
+			finishes(job(mode, 2, Segments.class).option("-Xcheck:jni").option("-Dxxdev.park_all_threads=true"));
+		}
 	}
 
 	@Test
