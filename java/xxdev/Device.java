@@ -24,11 +24,20 @@ import java.util.concurrent.TimeUnit;
  * the position out of account); an array of arrays of primitives (no row null), as one message; a String; any Serializable object; an array of these.
  * With offset and count: a portion of an array (of its rows, of its objects) or buffer.
  *
+ * <p>With JDK 22 and later also a {@code java.lang.foreign.MemorySegment}, as elements of {@link Type#BYTE}: all of it, or bytes from an offset; at most
+ * {@link Integer#MAX_VALUE} bytes in one message. "ibvdev" transfers it from or to where it lies if it is memory of {@code Arena.global()} or part of a {@code byte[]}, and
+ * sends whole elements of other arrays from where they lie. It copies the rest: memory of other arenas, because those may be closed while an operation is under
+ * way; read-only segments of arrays; and what is received in arrays of other types. The arena of a send may be closed when isend has returned: the message is complete.
+ *
  * <h2>Where it is received</h2>
  *
  * In an array or buffer of the same element type, with room for at least as many elements; an array of arrays with the same number
  * of rows, each long enough; an object or String in the first element of an array whose component type it fits. Everything else is an {@link XXDevException} that names both
  * sides; the message has been received then, and is gone, and the buffer is unchanged.
+ *
+ * <p>In a segment that is not read-only, as in an array of bytes. If its arena is closed before the receive is complete, the receive fails
+ * ({@link ErrorCode#BUFFER_CLOSED}), the message is gone, and nothing is written. A confined segment is for the thread of its arena: other threads
+ * neither start an operation with it nor complete a receive into it ({@link ErrorCode#BAD_ARGUMENT}; the receive goes on), but any thread may cancel that.
  *
  * <h2>Matching</h2>
  *
