@@ -6,12 +6,15 @@ import static harness.Task.pause;
 import harness.Task;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import xxdev.Device;
 import xxdev.ErrorCode;
 import xxdev.Request;
 import xxdev.Status;
 import xxdev.Type;
 import xxdev.XXDevException;
+import xxdev.ibvdev.ByRank;
+import xxdev.ibvdev.IBVDevice;
 
 /** Segments of java.lang.foreign as buffers: every kind of memory, arenas that are closed too early, confined ones. JDK 22 or later. Two ranks. */
 final class Segments extends Program {
@@ -152,6 +155,8 @@ final class Segments extends Program {
 		Object huge = Foreign.resized(memory, 3L << 30); /* refused before it is touched */
 		refused(() -> dev.send(huge, ids[me], 1, CONTEXT), "3221225472 bytes", "2147483647");
 		refused(() -> dev.irecv(huge, ids[me], 1, CONTEXT), "3221225472 bytes", "2147483647");
+		Object copied = Foreign.resized(Foreign.allocate(Foreign.arena("ofShared"), 100), Integer.MAX_VALUE);
+		refused(() -> dev.irecv(copied, ids[me], 1, CONTEXT), "2147483647 bytes that must be copied", "Arena.global()");
 		Foreign.write(memory, pattern(100, 0, 100, 3));
 		Request receive = dev.irecv(new byte[100], ids[me], 1, CONTEXT);
 		dev.send(huge, 0, 100, ids[me], 1, CONTEXT);
@@ -282,6 +287,43 @@ final class Segments extends Program {
 			Request[] requests = {dev.irecv(segment, ids[me], 3, CONTEXT), dev.isend(segment, ids[me], 3, CONTEXT)};
 			check(Request.iwaitany(requests) != null && Request.iwaitany(requests) != null && Request.iwaitany(requests) == null, "both");
 		}
+	}
+
+	@Case
+	void matchedProbe() throws Exception {
+		ByRank device = new ByRank((IBVDevice) dev);
+		for (int kind = 0; kind < KINDS; kind++) {
+			Object segment = make(kind, 300);
+			Request send = dev.isend(pattern(200, 0, 200, kind), ids[me], 1, CONTEXT);
+			checkStatus(device.match(true, me, 1, CONTEXT).irecv("irecv", segment, 50, 250).iwait(), me, 1, Type.BYTE, 200);
+			verify(segment, 50, 200, kind, "memory " + kind);
+			send.iwait();
+		}
+	}
+
+	/** A virtual thread owns a confined arena as any other does. */
+	@Case
+	void virtualThreads() throws Exception {
+		AtomicReference<Throwable> failure = new AtomicReference<>();
+		Runnable exchange = () -> {
+			try {
+				for (int kind = 0; kind < KINDS; kind++)
+					for (int n : new int[] {40, 70000}) {
+						Object out = make(kind, n);
+						Object in = make(kind, n);
+						Foreign.write(out, pattern(n, 0, n, me));
+						Request receive = dev.irecv(in, ids[1 - me], 1, CONTEXT);
+						dev.send(out, ids[1 - me], 1, CONTEXT);
+						checkStatus(receive.iwait(), 1 - me, 1, Type.BYTE, n);
+						verify(in, 0, n, 1 - me, "memory " + kind);
+					}
+			} catch (Throwable e) {
+				failure.set(e);
+			}
+		};
+		((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, exchange)).join();
+		if (failure.get() != null)
+			throw new AssertionError("in a virtual thread", failure.get());
 	}
 
 	/** Many at once, of arenas that live as long as their messages. */
