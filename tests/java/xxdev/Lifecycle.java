@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 package xxdevtest;
 
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.stream.Stream;
 import xxdev.Device;
 import xxdev.ErrorCode;
 import xxdev.PID;
@@ -9,8 +14,13 @@ import xxdev.Request;
 import xxdev.ThreadLevel;
 import xxdev.Type;
 
-/** Finding, opening and finishing devices. Argument: cases (2 ranks) or rounds (2 ranks). */
+/** Finding, opening and finishing devices. Argument: cases (2 ranks) or rounds=NUMBER (2 ranks). */
 final class Lifecycle extends Program {
+	/** Until all classes are loaded and all methods that matter compiled. */
+	private static final int WARM_ROUNDS = 50;
+	/** What a JVM may open, start or map by itself meanwhile: compilers' threads and memory, above all. */
+	private static final int JVM_CHANGES = 100;
+
 	private final String[] args;
 
 	private Lifecycle(String[] args) {
@@ -18,15 +28,25 @@ final class Lifecycle extends Program {
 	}
 
 	public static void main(String[] args) throws Exception {
-		if (args[3].equals("rounds"))
-			rounds(args);
+		if (args[3].startsWith("rounds="))
+			rounds(args, Integer.parseInt(args[3].substring("rounds=".length())));
 		else
 			new Lifecycle(args).launch(args);
 	}
 
-	private static void rounds(String[] args) {
+	/** What the process has of the kernel: a device that left something behind in every round would leave as much as there are rounds. */
+	private static long[] held() throws IOException {
+		try (Stream<String> mappings = Files.lines(Path.of("/proc/self/maps"))) {
+			return new long[] {new File("/proc/self/fd").list().length, new File("/proc/self/task").list().length, mappings.count()};
+		}
+	}
+
+	private static void rounds(String[] args, int rounds) throws IOException {
 		Device dev = Device.newInstance("ibvdev");
-		for (int i = 0; i < 20; i++) {
+		long[] first = null;
+		for (int i = 0; i < rounds; i++) {
+			if (i == WARM_ROUNDS)
+				first = held();
 			PID[] ids = dev.init(args);
 			int me = dev.id().rank();
 			Object[] in = new Object[1];
@@ -36,6 +56,11 @@ final class Lifecycle extends Program {
 			equal(java.util.List.of("round", i), in[0], "the object");
 			dev.finish();
 		}
+		long[] last = held();
+		for (int i = 0; first != null && i < last.length; i++)
+			check(last[i] <= first[i] + JVM_CHANGES,
+					"descriptors, threads, mappings after round " + WARM_ROUNDS + ": " + Arrays.toString(first) + ", after round " + rounds + ": "
+							+ Arrays.toString(last));
 		System.out.println("finished");
 	}
 
